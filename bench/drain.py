@@ -23,7 +23,7 @@ from vacate.sim.cluster import World, WorldSettings
 from vacate.sim.run import Sim, run_sim
 from vacate.testing import pod
 from vacate.wire.message import Request, Response
-from vacate.wiring.components import Environment, component_manager
+from vacate.wiring.components import ComponentContext, component_manager
 from vacate.wiring.controllers import enabled
 
 MAX_CALLS, MAX_WRITES, MAX_GROWTH = 5.0, 3.0, 1.25
@@ -75,7 +75,7 @@ def drained(nodes: int, pods: int) -> tuple[float, float, float]:
     async def main(sim: Sim) -> tuple[float, float, float]:
         calls: Counter[str] = Counter()
 
-        def build(link: Transport, around: Environment) -> Any:
+        def build(link: Transport, around: ComponentContext) -> Any:
             link = Counted(link, calls)
             return component_manager(link, "vacate-manager", enabled(around.gates), around, PROJECTIONS)
 

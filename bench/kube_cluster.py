@@ -20,8 +20,8 @@ from hack.kubelab.obtain import obtain
 from hack.kubelab.ports import reserve_port
 from hack.kubelab.up import start_nodes
 
+from vacate.api.installednames import DEFAULT_NAMESPACE, MUTATING, VALIDATING, WEBHOOK
 from vacate.api.kinds import EVICTIONREQUESTS
-from vacate.api.objectnames import DEFAULT_NAMESPACE, MUTATING, VALIDATING, WEBHOOK
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import ADMITTED_STAMP
 from vacate.crds.definition import definition_for

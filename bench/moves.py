@@ -32,7 +32,7 @@ from vacate.sim.cluster import World, WorldSettings
 from vacate.sim.history import is_healthy
 from vacate.sim.run import Sim, run_sim
 from vacate.testing import deployment
-from vacate.wiring.components import Environment, component_manager
+from vacate.wiring.components import ComponentContext, component_manager
 from vacate.wiring.controllers import enabled
 
 REPLICAS = 3
@@ -72,7 +72,7 @@ def moves(deployments: int, nodes: int, seed: int = 1) -> Moves:
         calls: Counter[str] = Counter()
         refused: Counter[str] = Counter()
 
-        def build(link: Transport, around: Environment) -> Any:
+        def build(link: Transport, around: ComponentContext) -> Any:
             link = Counted(link, calls, refused)
             return component_manager(link, "vacate-manager", enabled(around.gates), around, PROJECTIONS)
 

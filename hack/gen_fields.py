@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from vacate.crds.catalogue import DECLARATIONS
-from vacate.crds.declaration import Declaration
+from vacate.crds.customresource import CustomResource
 from vacate.crds.evictionrequest import EVICTIONREQUEST
 from vacate.crds.schema import structural_schema
 from vacate.crds.schema.limitsentences import number_limits
@@ -29,7 +29,7 @@ LIMITS = {
 }  # fmt: skip
 
 
-def rows(declaration: Declaration = EVICTIONREQUEST) -> Iterator[str]:
+def rows(declaration: CustomResource = EVICTIONREQUEST) -> Iterator[str]:
     """A row for each field below spec and status."""
     schema = structural_schema(declaration.struct)
     for part in ("spec", "status"):
@@ -71,7 +71,7 @@ def _shown(value: Any) -> str:
     return f'`"{value}"`' if value == "" else f"`{value}`" if isinstance(value, str | dict) else str(value)
 
 
-def written(page: str, declaration: Declaration = EVICTIONREQUEST) -> str:
+def written(page: str, declaration: CustomResource = EVICTIONREQUEST) -> str:
     """The page with the table as it should be."""
     before, _, rest = page.partition(START)
     _, _, after = rest.partition(END)

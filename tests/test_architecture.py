@@ -52,7 +52,7 @@ TIME_READERS = {
     "clock.py",
     "entropy.py",
     "nodeagent/runtime/supervisor/loop.py",  # a program of its own, which must stay small: no asyncio in it
-    "nodeagent/shutdownagent/parent.py",  # likewise
+    "nodeagent/shutdownagent/launcher.py",  # likewise
 }
 TIME_OR_CHANCE = re.compile(
     r"\btime\.(time|monotonic|perf_counter|sleep)\b|\bdatetime\.(now|utcnow|today)\b|\basyncio\.sleep\((?!0\))"

@@ -19,7 +19,7 @@ from hack.deploy.chartfiles import HOOK, NOTES, readme, schema
 from hack.deploy.manifestparts import manifest_of
 
 from vacate import __version__
-from vacate.api.objectnames import HOOKS, MANAGER, labels
+from vacate.api.installednames import HOOKS, MANAGER, labels
 from vacate.api.objects import Obj
 from vacate.install.manifests.deployments import container_of, deployment_of
 from vacate.install.objects import part_makers, parts

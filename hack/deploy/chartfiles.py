@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from vacate import __version__
-from vacate.api.objectnames import labels
+from vacate.api.installednames import labels
 
 Schema = dict[str, Any]
 _POLICY: Schema = {"enum": ["Fail", "Ignore"]}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from vacate.api.objectnames import DEFAULT_NAMESPACE
+from vacate.api.installednames import DEFAULT_NAMESPACE
 from vacate.api.objects import Obj
 from vacate.install.manifest import manifest, manifests
 from vacate.install.manifests.confinement import agent_confinement

@@ -20,7 +20,7 @@ from vacate.embedded.nodes.settings import NodeSettings
 from vacate.embedded.nodes.timings import PodTimings
 from vacate.entropy import system_entropy
 from vacate.metrics import Metrics
-from vacate.wiring.components import Environment, component_dependencies
+from vacate.wiring.components import ComponentContext, component_dependencies
 
 
 async def run_nodes(kubeconfig: Path, count: int, timings: PodTimings) -> None:
@@ -28,7 +28,7 @@ async def run_nodes(kubeconfig: Path, count: int, timings: PodTimings) -> None:
     clock = SystemClock()
     transport = HttpTransport(load_cluster([kubeconfig]), clock)
     try:
-        around = Environment(clock, system_entropy(), Metrics())
+        around = ComponentContext(clock, system_entropy(), Metrics())
         deps, recorder = component_dependencies(transport, "kubelet", around)
         pool = NodePool(deps, shapes(count), NodeSettings(timings=timings))
         await pool.manager(recorder).run()

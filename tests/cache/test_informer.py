@@ -18,7 +18,14 @@ from vacate.cache.listwatch import Phase
 from vacate.client.client import Client
 from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.errors import TransportError
-from vacate.sim.faults.transport import Fault, FaultyTransport, Plan, RandomPlan, RequestFaultRates, Script
+from vacate.sim.faults.transport import (
+    Fault,
+    FaultSource,
+    FaultyTransport,
+    RandomPlan,
+    RequestFaultRates,
+    Script,
+)
 from vacate.sim.run import Sim, run_sim
 
 pytestmark = pytest.mark.sim
@@ -26,7 +33,7 @@ pytestmark = pytest.mark.sim
 Changes = list[tuple[str | None, str | None]]
 
 
-def informer(sim: Sim, server: TinyServer, plan: Plan | None = None, **options: Any) -> Informer[Pod]:
+def informer(sim: Sim, server: TinyServer, plan: FaultSource | None = None, **options: Any) -> Informer[Pod]:
     transport = FaultyTransport(InProcessTransport(server), plan or Script([]), sim.clock)
     return Informer(Client(transport), PODS, Pod, clock=sim.clock, entropy=sim.entropy, **options)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from vacate.api.types import ObjectMeta, Pod
 from vacate.api.types.core import PodSpec
 from vacate.cache.reader import Reader
-from vacate.cache.store import Table
+from vacate.cache.store import ObjectTable
 
 pytestmark = pytest.mark.unit
 
@@ -23,8 +23,8 @@ def by_node(pod: Pod) -> list[str]:
     return [pod.spec.node_name] if pod.spec.node_name else []
 
 
-def table() -> tuple[Table[Pod], Reader[Pod]]:
-    made: Table[Pod] = Table({"node": by_node})
+def table() -> tuple[ObjectTable[Pod], Reader[Pod]]:
+    made: ObjectTable[Pod] = ObjectTable({"node": by_node})
     return made, Reader(made)
 
 
@@ -108,7 +108,7 @@ def test_events() -> None:
 
 
 def test_whole_objects_as_dicts() -> None:
-    written: Table[dict[str, object]] = Table({})
+    written: ObjectTable[dict[str, object]] = ObjectTable({})
     obj: dict[str, object] = {"metadata": {"name": "a", "namespace": "d", "uid": "u", "resourceVersion": "1"}}
     assert written.replace([obj], "1") == ([(None, obj)], [])
     assert Reader(written).get("d", "a") is obj

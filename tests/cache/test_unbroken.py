@@ -15,7 +15,7 @@ from support.tiny_server import TinyServer
 from vacate.api.kinds import PODS
 from vacate.api.types import ObjectMeta, Pod
 from vacate.cache.informer import Informer, Tuning
-from vacate.cache.tablewriter import Projection
+from vacate.cache.reflector import Projection
 from vacate.client.client import Client
 from vacate.clock import LoopClock
 from vacate.embedded.apiserver.inprocess import InProcessTransport

@@ -13,6 +13,8 @@ import pytest
 from support.matrix.place import Refusal
 from support.matrix.simulated import MANAGER, SimulatedPlace
 from support.simulated.clusters import in_world
+from vacate.api.installednames import MANAGER as LEASE
+from vacate.api.installednames import NODE_MAINTAINER, TROUBLE
 from vacate.api.kinds import (
     EVACUATIONS,
     EVICTIONREQUESTS,
@@ -21,8 +23,6 @@ from vacate.api.kinds import (
     NODEMAINTENANCES,
     PODS,
 )
-from vacate.api.objectnames import MANAGER as LEASE
-from vacate.api.objectnames import NODE_MAINTAINER, TROUBLE
 from vacate.api.times import format_micro_time
 from vacate.cli.common.connection import Cluster
 from vacate.cli.common.remedies import with_remedy, with_role

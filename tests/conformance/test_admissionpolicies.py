@@ -15,10 +15,10 @@ from support.arms.kinds import minimal
 from support.arms.marks import CONFORMANCE
 from support.arms.objects import config_map, named, pod, workload
 from support.waiting import LIMIT
+from vacate.api.installednames import EVICTION_SIZE, EXCLUSIVE_GATE, FORCE_DELETION
 from vacate.api.kinds import CLUSTERROLES, CONFIGMAPS, DEPLOYMENTS, NAMESPACES, PODS, ROLEBINDINGS, Kind
 from vacate.api.kinds import VALIDATINGADMISSIONPOLICIES as POLICIES
 from vacate.api.kinds import VALIDATINGADMISSIONPOLICYBINDINGS as BINDINGS
-from vacate.api.objectnames import EVICTION_SIZE, EXCLUSIVE_GATE, FORCE_DELETION
 from vacate.install.manifests.policies import policies
 from vacate.install.manifests.policyobjects import rule_about
 from vacate.install.settings import Settings

@@ -24,10 +24,10 @@ from support.oddversions import OK, answers_to, code_of
 from support.oddversions import WRITES as HOWS
 from support.waiting import LIMIT
 from vacate.api.identity import MASTERS, NODE_NAME_EXTRA, service_account_user
+from vacate.api.installednames import MANAGER, SHUTDOWN_AGENT, WEBHOOK
 from vacate.api.kinds import CLUSTERROLEBINDINGS, CLUSTERROLES, NODES, PODS, SUBJECTACCESSREVIEWS, Kind
 from vacate.api.kinds import VALIDATINGADMISSIONPOLICIES as POLICIES
 from vacate.api.kinds import VALIDATINGADMISSIONPOLICYBINDINGS as BINDINGS
-from vacate.api.objectnames import MANAGER, SHUTDOWN_AGENT, WEBHOOK
 from vacate.install import Settings, objects
 from vacate.install.manifests.confinement import WRITES, Write
 from vacate.install.manifests.policyobjects import by_user

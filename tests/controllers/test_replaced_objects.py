@@ -20,7 +20,7 @@ from vacate.descheduling.plan import DeschedulingPlan
 from vacate.descheduling.report import policy_status
 from vacate.fencing.report import status_of as fencing_status
 from vacate.kube.patches import guarded, merge_status_patch
-from vacate.maintenance.model import Plan
+from vacate.maintenance.model import MaintenancePlan
 from vacate.maintenance.report import status_of as maintenance_status
 
 pytestmark = pytest.mark.unit
@@ -63,7 +63,7 @@ KINDS = [
         NODEMAINTENANCES,
         NodeMaintenance,
         {"nodes": ["node-1"]},
-        lambda one: maintenance_status(one, Plan(T0), T0),
+        lambda one: maintenance_status(one, MaintenancePlan(T0), T0),
     ),
     Decided(
         DESCHEDULINGPOLICIES,

@@ -11,7 +11,7 @@ import vacate.crds
 from vacate.api import kinds
 from vacate.api.kinds import Kind
 from vacate.crds.catalogue import DECLARATIONS, STRATEGIES, declaration_of
-from vacate.crds.declaration import Declaration
+from vacate.crds.customresource import CustomResource
 from vacate.features import KNOWN_GATES
 
 pytestmark = pytest.mark.unit
@@ -34,7 +34,7 @@ def test_every_folder_is_a_declared_kind() -> None:
 
 
 @each
-def test_its_folder_declares_it(declaration: Declaration) -> None:
+def test_its_folder_declares_it(declaration: CustomResource) -> None:
     kind = declaration.kind
     declared = vars(importlib.import_module(f"vacate.crds.{kind.singular}"))[kind.singular.upper()]
     assert declared is declaration_of(kind) is declaration
@@ -43,18 +43,18 @@ def test_its_folder_declares_it(declaration: Declaration) -> None:
 
 
 @each
-def test_it_is_admitted_by_its_own_strategy(declaration: Declaration) -> None:
+def test_it_is_admitted_by_its_own_strategy(declaration: CustomResource) -> None:
     assert STRATEGIES[declaration.kind].kind == declaration.kind
 
 
 @each
-def test_it_has_a_gate_and_a_status(declaration: Declaration) -> None:
+def test_it_has_a_gate_and_a_status(declaration: CustomResource) -> None:
     assert declaration.kind.gate in KNOWN_GATES
     assert [sub.name for sub in declaration.kind.subresources] == ["status"]
 
 
 @each
-def test_it_is_documented(declaration: Declaration) -> None:
+def test_it_is_documented(declaration: CustomResource) -> None:
     page = f"{declaration.kind.singular}.md"
     text = (ROOT / "docs/reference" / page).read_text()
     assert "<!-- fields -->" in text

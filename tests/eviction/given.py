@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
-from vacate.eviction.model import DecisionContext, Process, Target, Termination
+from vacate.eviction.model import DecisionContext, EvictionState, Target, Termination
 
 NOW = dt.datetime(2026, 3, 1, 12, 0, 0, 250_000, tzinfo=dt.UTC)
 DEADLINE = dt.timedelta(seconds=1800)
@@ -21,7 +21,7 @@ def ahead(**units: float) -> dt.datetime:
     return NOW + dt.timedelta(**units)
 
 
-def process(*interceptors: str, **changes: Any) -> Process:
+def process(*interceptors: str, **changes: Any) -> EvictionState:
     """A request that someone wants, created two hours ago; everything else as given."""
     given: dict[str, Any] = {
         "interceptors": interceptors,
@@ -29,10 +29,10 @@ def process(*interceptors: str, **changes: Any) -> Process:
         "deadline": DEADLINE,
         "created": ago(hours=2),
     }
-    return Process(**(given | changes))
+    return EvictionState(**(given | changes))
 
 
-def chain(**changes: Any) -> Process:
+def chain(**changes: Any) -> EvictionState:
     """The same with three interceptors, the first of them at work."""
     return process(FIRST, SECOND, LAST, **({"active": FIRST, "heartbeat": ago(minutes=1)} | changes))
 

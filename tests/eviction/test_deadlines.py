@@ -8,7 +8,7 @@ import pytest
 
 from eviction.given import DEADLINE, FIRST, LAST, LONG_AGO, NOW, SECOND, ago, ahead, chain, process
 from vacate.eviction.deadlines import CLOCK_TOLERANCE, deadline_of, next_turn, overdue_at
-from vacate.eviction.model import Process, Stage
+from vacate.eviction.model import EvictionState, Stage
 
 pytestmark = pytest.mark.unit
 
@@ -68,7 +68,7 @@ def test_a_heartbeat_from_the_future_counts_for_ten_seconds_ahead_at_most() -> N
         (chain(active="stranger.example.com"), None),
     ],
 )
-def test_the_next_turn_is_the_next_of_the_list(a_process: Process, expected: str | None) -> None:
+def test_the_next_turn_is_the_next_of_the_list(a_process: EvictionState, expected: str | None) -> None:
     assert next_turn(a_process) == expected
 
 

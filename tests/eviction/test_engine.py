@@ -25,23 +25,23 @@ from eviction.given import (
 from vacate.eviction.engine import TERMINATION_OVERDUE_AFTER, cancelled, decide
 from vacate.eviction.model import (
     Action,
+    AlreadyComplete,
     Assign,
     CompletionReason,
     CorrectHeartbeat,
     DecisionContext,
     Evict,
+    EvictionState,
     Finish,
     Hold,
     Limits,
+    NotAdmitted,
     Presence,
-    Process,
     ReadTarget,
-    Settled,
     Stage,
     Target,
     Termination,
     Turn,
-    Unadmitted,
 )
 
 pytestmark = pytest.mark.unit
@@ -61,14 +61,14 @@ OVERDUE_AT = ahead(seconds=20) + TERMINATION_OVERDUE_AFTER
     ("a_process", "target", "expected"),
     [
         # Over is over, whatever else holds.
-        (process(complete=True, admitted=False), GONE, Settled()),
-        (process(complete=True), LIVE, Settled()),
-        (process(complete=True, requesters=()), ENDED, Settled()),
-        (chain(complete=True, heartbeat=ago(days=1)), LIVE, Settled()),
+        (process(complete=True, admitted=False), GONE, AlreadyComplete()),
+        (process(complete=True), LIVE, AlreadyComplete()),
+        (process(complete=True, requesters=()), ENDED, AlreadyComplete()),
+        (chain(complete=True, heartbeat=ago(days=1)), LIVE, AlreadyComplete()),
         # What did not pass admission is not processed at all.
-        (process(admitted=False), LIVE, Unadmitted()),
-        (process(admitted=False), GONE, Unadmitted()),
-        (process(admitted=False, requesters=()), UNSEEN, Unadmitted()),
+        (process(admitted=False), LIVE, NotAdmitted()),
+        (process(admitted=False), GONE, NotAdmitted()),
+        (process(admitted=False, requesters=()), UNSEEN, NotAdmitted()),
         # A cache that lacks the target proves nothing, not even for a cancelled request.
         (process(), UNSEEN, ReadTarget()),
         (process(requesters=()), UNSEEN, ReadTarget()),
@@ -114,7 +114,7 @@ OVERDUE_AT = ahead(seconds=20) + TERMINATION_OVERDUE_AFTER
     ],
 )
 def test_the_first_question_that_is_answered_with_yes_decides(
-    a_process: Process, target: Target, expected: Action
+    a_process: EvictionState, target: Target, expected: Action
 ) -> None:
     assert decide(a_process, target, moment()) == expected
 
@@ -150,7 +150,7 @@ def test_nobody_wants_it_any_more_unless_cancellation_is_forbidden(
     ],
 )
 def test_what_may_not_be_cancelled_goes_on_as_if_nobody_had_asked(
-    a_process: Process, expected: Action
+    a_process: EvictionState, expected: Action
 ) -> None:
     wanted = decide(a_process, LIVE, moment())
     forbidden = replace(a_process, requesters=(), being_deleted=True, forbids_cancellation=True)
@@ -280,7 +280,7 @@ def test_without_interceptors_name_completed_and_heartbeat_mean_nothing() -> Non
 )
 @pytest.mark.parametrize("a_process", [process(), chain()], ids=["plain", "intercepted"])
 def test_an_overdue_termination_is_explained(
-    a_process: Process, termination: Termination, awaited: str
+    a_process: EvictionState, termination: Termination, awaited: str
 ) -> None:
     late = NOW + TERMINATION_OVERDUE_AFTER
     assert decide(a_process, Target(termination=termination), moment(late)) == Hold(
@@ -340,7 +340,7 @@ def test_interceptors_run_for_a_pod_that_is_not_for_the_eviction_api() -> None:
 NAMES = (FIRST, SECOND, LAST)
 TIMES = st.integers(-7200, 7200).map(lambda s: NOW + dt.timedelta(seconds=s))
 PROCESSES = st.builds(
-    Process,
+    EvictionState,
     interceptors=st.integers(0, 3).map(lambda n: NAMES[:n]),
     requesters=st.sampled_from([(), ("a.example.com",)]),
     deadline=st.sampled_from([600, 1800, 86400]).map(lambda s: dt.timedelta(seconds=s)),
@@ -367,7 +367,7 @@ MOMENTS = st.builds(DecisionContext, now=TIMES, watching_since=TIMES, next_attem
 
 @given(PROCESSES, TARGETS, MOMENTS)
 def test_who_waits_until_a_time_waits_for_one_that_is_still_to_come(
-    a_process: Process, target: Target, a_moment: DecisionContext
+    a_process: EvictionState, target: Target, a_moment: DecisionContext
 ) -> None:
     action = decide(a_process, target, a_moment)
     if isinstance(action, Hold) and action.until is not None:
@@ -376,7 +376,7 @@ def test_who_waits_until_a_time_waits_for_one_that_is_still_to_come(
 
 @given(PROCESSES, TARGETS, MOMENTS)
 def test_turns_go_down_the_list_one_by_one(
-    a_process: Process, target: Target, a_moment: DecisionContext
+    a_process: EvictionState, target: Target, a_moment: DecisionContext
 ) -> None:
     action = decide(a_process, target, a_moment)
     if not isinstance(action, Assign):
@@ -389,7 +389,7 @@ def test_turns_go_down_the_list_one_by_one(
 
 @given(PROCESSES, TARGETS, MOMENTS)
 def test_nothing_is_evicted_that_is_going_gone_or_over(
-    a_process: Process, target: Target, a_moment: DecisionContext
+    a_process: EvictionState, target: Target, a_moment: DecisionContext
 ) -> None:
     if isinstance(decide(a_process, target, a_moment), Evict | Assign):
         assert target.presence is Presence.LIVE
@@ -401,7 +401,7 @@ def test_nothing_is_evicted_that_is_going_gone_or_over(
 
 
 @pytest.mark.parametrize("before", [process(), chain(active_completed=True), chain(heartbeat=ago(days=1))])
-def test_who_has_not_seen_the_departure_yet_does_not_take_it_back(before: Process) -> None:
+def test_who_has_not_seen_the_departure_yet_does_not_take_it_back(before: EvictionState) -> None:
     """A second decider with an older cache would otherwise write against the first, without an end."""
     leaving = replace(before, stage=Stage.TERMINATING)
     assert decide(leaving, LIVE, moment()) == ReadTarget()
@@ -411,7 +411,7 @@ def test_who_has_not_seen_the_departure_yet_does_not_take_it_back(before: Proces
 
 @pytest.mark.parametrize("stage", list(Stage))
 @pytest.mark.parametrize("before", [process(), chain(active_completed=True), chain(heartbeat=ago(days=1))])
-def test_what_was_written_down_about_the_stage_decides_nothing(before: Process, stage: Stage) -> None:
+def test_what_was_written_down_about_the_stage_decides_nothing(before: EvictionState, stage: Stage) -> None:
     """A condition is a report: whatever it says, the pod and the fields decide."""
     live = replace(LIVE, live=True)
     assert decide(replace(before, stage=stage), live, moment()) == decide(before, live, moment())

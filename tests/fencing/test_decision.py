@@ -13,7 +13,7 @@ from vacate.api.objects import Obj
 from vacate.api.types import Node, Pod
 from vacate.api.types.fencingpolicy import FencingPolicy
 from vacate.client.codec import codec_for
-from vacate.fencing.decision import Environment, decide
+from vacate.fencing.decision import FencingInputs, decide
 
 pytestmark = pytest.mark.unit
 
@@ -38,10 +38,10 @@ def policy(**spec: Any) -> FencingPolicy:
     return codec_for(FencingPolicy).convert({"metadata": {"name": "rack"}, "spec": given})
 
 
-def environment(lost: Sequence[str], *pods: Pod, spent: Sequence[str] = ()) -> Environment:
+def environment(lost: Sequence[str], *pods: Pod, spent: Sequence[str] = ()) -> FencingInputs:
     """Lost nodes among three that are well."""
     well = ["w1", "w2", "w3"]
-    return Environment(
+    return FencingInputs(
         [*map(node, lost), *(node(name, "True") for name in well)],
         lambda name: [one for one in pods if one.spec.node_name == name],
         lambda one: one.metadata.name in spent,

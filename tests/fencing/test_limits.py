@@ -12,8 +12,8 @@ from vacate.api.types.meta import ObjectMeta
 from vacate.client.codec import codec_for
 from vacate.errors import ConfigError
 from vacate.fencing.agentprotocol import PowerState, power_state, read_options, redacted, standard_input
-from vacate.fencing.limits import FencingLimits, refusal
-from vacate.fencing.marks import BEGUN, has_begun, mark
+from vacate.fencing.annotations import BEGUN, has_begun, mark
+from vacate.fencing.limits import FencingLimits, check_limits
 
 pytestmark = pytest.mark.unit
 
@@ -29,7 +29,7 @@ def node(name: str, ready: str = "True", *, out: bool = False) -> Node:
 
 
 def refusal_for_a(*nodes: Node, limits: FencingLimits | None = None) -> str:
-    return refusal(nodes, "a", limits or FencingLimits())
+    return check_limits(nodes, "a", limits or FencingLimits())
 
 
 def test_a_silent_node_among_healthy_ones_may_be_fenced() -> None:
@@ -70,7 +70,7 @@ def test_a_taint_counts_but_on_a_node_that_is_seen_to_be_ready(
 ) -> None:
     nodes = [node("a", "Unknown"), *map(node, "bcd"), node("e", ready, out=True)]
     seen = None if heard is None else ("b", "c", "d", *heard)
-    assert ("at most 1 may be" in refusal(nodes, "a", FencingLimits(), heard=seen)) is counts
+    assert ("at most 1 may be" in check_limits(nodes, "a", FencingLimits(), heard=seen)) is counts
 
 
 @pytest.mark.parametrize(("ready", "heard", "counts"), [
@@ -81,7 +81,7 @@ def test_a_mark_counts_only_on_a_node_that_does_not_report(
 ) -> None:
     marked = replace(node("e", ready), metadata=ObjectMeta(name="e", annotations={BEGUN: "alice at noon"}))
     others = [node("b"), node("c"), node("d")]
-    found = refusal(
+    found = check_limits(
         [node("a", "Unknown"), *others, marked], "a", FencingLimits(), heard=("b", "c", "d", *heard)
     )
     assert ("(e, begun by alice at noon), and at most 1 may be" in found) is counts

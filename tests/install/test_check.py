@@ -12,7 +12,7 @@ import pytest
 
 from support.processes.cluster import FAST_PODS, running_cluster
 from support.processes.commands import Lab
-from vacate.api.objectnames import DEFAULT_NAMESPACE, MANAGER_VERSION
+from vacate.api.installednames import DEFAULT_NAMESPACE, MANAGER_VERSION
 from vacate.api.objects import Obj
 from vacate.api.types import Lease, Node
 from vacate.cli.check import check_layout

@@ -10,7 +10,7 @@ import pytest
 
 from support.realcluster.audit import confined
 from vacate.api.identity import service_account_user
-from vacate.api.objectnames import (
+from vacate.api.installednames import (
     CERTIFICATE_SECRET,
     CERTIFICATES,
     FENCE_MARKS,

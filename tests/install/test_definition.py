@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from support.realcluster.crd_steps import CREATIONS, SPECS, STATUSES
+from vacate.api.installednames import EVACUATION_RIGHT_TO_DELETE, RIGHT_TO_DELETE
 from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, Kind
-from vacate.api.objectnames import EVACUATION_RIGHT_TO_DELETE, RIGHT_TO_DELETE
 from vacate.api.objects import Obj
 from vacate.crds.definition import definition
 from vacate.install.manifests.policies import policies

@@ -6,7 +6,7 @@ import pytest
 
 from support.rbac import authorizer, bind
 from vacate.api.identity import Access, User, service_account_user
-from vacate.api.objectnames import (
+from vacate.api.installednames import (
     CERTIFICATES,
     INTERCEPTOR,
     MANAGER,

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from support.tiny_server import TinyServer
+from vacate.api.installednames import INSTALL_LEASE
 from vacate.api.kinds import LEASES, NAMESPACES
-from vacate.api.objectnames import INSTALL_LEASE
 from vacate.api.objects import encode
 from vacate.api.status import to_status
 from vacate.client.client import Client

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from vacate.admission.pods.forcedeletion import CONFIRMATION, GUARD_LABEL
-from vacate.api.objectnames import NODE_DELETION
+from vacate.api.installednames import NODE_DELETION
 from vacate.api.objects import Obj
 from vacate.embedded.cel.expressions import Expression, Variables
 from vacate.install.manifests.policies import policies

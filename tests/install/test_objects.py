@@ -15,7 +15,7 @@ import click
 import pytest
 
 from support.certificates import Authority
-from vacate.api.objectnames import (
+from vacate.api.installednames import (
     CERTIFICATES,
     DEFAULT_NAMESPACE,
     HOOKS,

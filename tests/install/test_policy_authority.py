@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vacate.api.objectnames import EVACUATION_STATUS_AUTHORITY, STATUS_AUTHORITY
+from vacate.api.installednames import EVACUATION_STATUS_AUTHORITY, STATUS_AUTHORITY
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import OWN_CONDITIONS
 from vacate.crds.evictionrequest.authority import CONTROLLER_FIELDS, REPORTED_FIELDS

@@ -8,8 +8,8 @@ import orjson
 import pytest
 
 from support.tiny_server import TinyServer
+from vacate.api.installednames import CERTIFICATES, MANAGER, MUTATING, VALIDATING, WEBHOOK, labels
 from vacate.api.kinds import DEPLOYMENTS, PODS
-from vacate.api.objectnames import CERTIFICATES, MANAGER, MUTATING, VALIDATING, WEBHOOK, labels
 from vacate.api.objects import Obj
 from vacate.api.status import to_status
 from vacate.client.client import Client

@@ -20,7 +20,7 @@ from vacate.interceptors.hooks.limits import CallLimits
 from vacate.interceptors.hooks.protocol import PREPARE
 from vacate.interceptors.hooks.targets import Target
 from vacate.metrics import Metrics
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.sdk.errors import PreparationFailed
 from vacate.sdk.interceptors.context import EvictionContext
 from vacate.sdk.values import OnFailure
@@ -63,7 +63,7 @@ def calls(seed: int, shutdown: Callable[[dt.datetime], dt.datetime | None]) -> l
         hook = HttpHook(Target("flush", url, ("default",)), url, 100)
         began = sim.clock.now()
         context = cast(EvictionContext, Context())
-        deps = cast(Deps, SimpleNamespace(clock=sim.clock, entropy=sim.entropy, metrics=Metrics()))
+        deps = cast(Dependencies, SimpleNamespace(clock=sim.clock, entropy=sim.entropy, metrics=Metrics()))
         with pytest.raises(PreparationFailed):
             await HttpTurns(deps, service, CallLimits()).run(
                 context, hook, lambda: deadline_of(began, hook.timeout, context.ends_at), OnFailure.HOLD

@@ -15,7 +15,7 @@ from vacate.cache.indexes import CONTROLLER, by_controller
 from vacate.clock import SystemClock
 from vacate.features import FeatureGates
 from vacate.interceptors.statefulset.view import StatefulSetView
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 
 pytestmark = pytest.mark.unit
 
@@ -66,7 +66,7 @@ def test_what_was_decided_counts_before_the_cache_shows_it() -> None:
         requests=lambda dialect: caches[dialect.kind.resource],
     )
     deps = SimpleNamespace(client=None, clock=SystemClock(), informers=informers, gates=FeatureGates())
-    view = StatefulSetView(cast(Deps, deps))
+    view = StatefulSetView(cast(Dependencies, deps))
     pods, requests = caches[PODS.resource].objects, caches[EVICTIONREQUESTS.resource].objects
     for ordinal in (0, 1, 2):
         pods[f"db-{ordinal}"] = pod(ordinal)

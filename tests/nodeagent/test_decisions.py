@@ -12,13 +12,13 @@ import pytest
 from vacate.api.objects import Obj
 from vacate.kube.patches import pod_status_patch
 from vacate.nodeagent.addresses import AddressPool
-from vacate.nodeagent.adopt import adopt_runs, adopt_status
 from vacate.nodeagent.decisions import plan
 from vacate.nodeagent.environment import expand
 from vacate.nodeagent.lifecycle.http import _request
 from vacate.nodeagent.lifecycle.probes import ProbeState, next_state
 from vacate.nodeagent.lifecycle.stages import ASKED, HOOK, KILL, TERM, ContainerTermination, next_step
 from vacate.nodeagent.model import Exit, PodProgress, Run
+from vacate.nodeagent.recovery import adopt_runs, adopt_status
 from vacate.nodeagent.runtime.protocol import ContainerError, ContainerExit, ContainerState
 from vacate.nodeagent.status import Addresses, status_of
 from vacate.nodeagent.view import AgentPod, Probe

@@ -36,7 +36,7 @@ from vacate.sdk import EvictionContext, Interceptor, interceptor_controllers
 from vacate.sim.cluster import World
 from vacate.sim.run import Sim, run_sim
 from vacate.testing.builders import daemonset, deployment, pdb, pod, statefulset
-from vacate.wiring.components import Environment, component_dependencies
+from vacate.wiring.components import ComponentContext, component_dependencies
 
 pytestmark = [pytest.mark.sim, pytest.mark.timeout(300)]
 
@@ -317,7 +317,7 @@ async def _serve(world: World, scenario: Scenario) -> None:
         if seconds is not None
     ]
 
-    def build(link: Transport, around: Environment) -> Manager:
+    def build(link: Transport, around: ComponentContext) -> Manager:
         deps, recorder = component_dependencies(link, "interceptors", around)
         return Manager(deps.informers, interceptor_controllers(deps, serving), runnables=[recorder])
 

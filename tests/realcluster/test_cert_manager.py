@@ -26,8 +26,8 @@ from support.realcluster.definitions import until
 from support.realcluster.kube_peers import define, running_peer
 from support.realcluster.peers import definitions, peer
 from support.realcluster.webhook import NAMESPACE, Plane
+from vacate.api.installednames import TLS_SECRET, WEBHOOK
 from vacate.api.kinds import SECRETS
-from vacate.api.objectnames import TLS_SECRET, WEBHOOK
 from vacate.api.times import format_time
 from vacate.clock import SystemClock
 from vacate.install.objectkinds import CERTIFICATES, ISSUERS

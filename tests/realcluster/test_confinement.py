@@ -16,6 +16,7 @@ from support.arms.arm import ANONYMOUS, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
 from support.arms.kube import KUBECONFIG, KubeArm
 from support.realcluster.crd_steps import complete
 from support.realcluster.definitions import installed, until
+from vacate.api.installednames import MANAGER, NODE_FENCER, SHUTDOWN_AGENT, WEBHOOK
 from vacate.api.kinds import (
     DEPLOYMENTS,
     EVACUATIONS,
@@ -29,7 +30,6 @@ from vacate.api.kinds import (
     REPLICASETS,
     Kind,
 )
-from vacate.api.objectnames import MANAGER, NODE_FENCER, SHUTDOWN_AGENT, WEBHOOK
 from vacate.crds.definition import definition_for
 from vacate.eviction.callers import CALLERS
 from vacate.eviction.callers import SUFFIX as BRIDGE

@@ -28,8 +28,8 @@ from support.processes.program import Program
 from support.realcluster.audit import calls
 from support.realcluster.evictions import HOME, RealCluster
 from support.waiting import until
+from vacate.api.installednames import MANAGER, WEBHOOK
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
-from vacate.api.objectnames import MANAGER, WEBHOOK
 
 pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("fairness"), pytest.mark.timeout(300)]
 

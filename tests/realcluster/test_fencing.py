@@ -20,6 +20,7 @@ import pytest
 from support.arms.kube import KUBECONFIG, KubeArm
 from support.realcluster.definitions import installed, until
 from vacate.api.identity import service_account_user
+from vacate.api.installednames import MANAGER
 from vacate.api.kinds import (
     FENCINGPOLICIES,
     LEASES,
@@ -30,14 +31,13 @@ from vacate.api.kinds import (
     SERVICEACCOUNTS,
     SUBJECTACCESSREVIEWS,
 )
-from vacate.api.objectnames import MANAGER
 from vacate.api.objects import Obj
 from vacate.api.times import format_micro_time, format_time
 from vacate.client.client import Client
 from vacate.client.http import HttpTransport
 from vacate.client.kubeconfig import load_cluster
 from vacate.clock import SystemClock
-from vacate.controllers.fencing import attempt, controller, steps
+from vacate.controllers.fencing import controller, fencer, stepresults
 from vacate.controllers.projections import PROJECTIONS
 from vacate.crds.definition import definition_for
 from vacate.entropy import system_entropy
@@ -46,7 +46,7 @@ from vacate.install.manifests.confinement import confinement
 from vacate.install.manifests.roles import roles
 from vacate.install.settings import Settings
 from vacate.metrics import Metrics
-from vacate.wiring.components import Environment, component_manager
+from vacate.wiring.components import ComponentContext, component_manager
 from vacate.wiring.controllers import CONTROLLERS
 
 pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("labs")]
@@ -188,8 +188,8 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """The nodes here report every second, and not every ten."""
     monkeypatch.setattr(controller, "OBSERVE_LEASES_FOR", 4.0)
     monkeypatch.setattr(controller, "RECHECK_AFTER", 5.0)
-    monkeypatch.setattr(attempt, "CONFIRM_WITHIN", 8.0)
-    monkeypatch.setattr(steps, "FIRST_RETRY", 3.0)
+    monkeypatch.setattr(fencer, "CONFIRM_WITHIN", 8.0)
+    monkeypatch.setattr(stepresults, "FIRST_RETRY", 3.0)
 
 
 @contextlib.asynccontextmanager
@@ -207,7 +207,7 @@ async def living(
                 await lease(client, one)
             await asyncio.sleep(1)
 
-    around = Environment(SystemClock(), system_entropy(), Metrics())
+    around = ComponentContext(SystemClock(), system_entropy(), Metrics())
     row = next(one for one in CONTROLLERS if one.component == "fencing-controller")
     managers = [
         component_manager(manager._transport, "vacate-manager", [row], around, PROJECTIONS)

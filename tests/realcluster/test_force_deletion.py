@@ -17,8 +17,7 @@ from support.arms.kube import KUBECONFIG, KubeArm
 from support.realcluster.definitions import until
 from vacate.admission.pods.forcedeletion import CONFIRMATION, GUARD_LABEL
 from vacate.api.identity import MASTERS
-from vacate.api.kinds import NAMESPACES, NODES, PODS
-from vacate.api.objectnames import (
+from vacate.api.installednames import (
     EXCLUSIVE_GATE,
     FORCE_DELETION,
     FORCE_EVICTION,
@@ -26,6 +25,7 @@ from vacate.api.objectnames import (
     NODE_DELETION,
     NODE_MARKS,
 )
+from vacate.api.kinds import NAMESPACES, NODES, PODS
 from vacate.install.manifests.policies import policies
 from vacate.install.objectkinds import path_of
 from vacate.install.settings import Settings

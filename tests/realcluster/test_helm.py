@@ -14,9 +14,9 @@ from support.arms.kube import KUBECONFIG, KubeArm
 from support.realcluster.crd_steps import request
 from support.realcluster.definitions import remove, until
 from support.realcluster.helm import Helm, Values, chart_folder, helm_or_reason
+from vacate.api.installednames import MANAGER, MUTATING
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.api.kinds import NAMESPACES, PODS
-from vacate.api.objectnames import MANAGER, MUTATING
 from vacate.entropy import system_entropy
 from vacate.install import Settings, objects
 from vacate.install.objectkinds import kind_of, path_of

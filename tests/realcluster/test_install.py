@@ -14,9 +14,9 @@ from support.arms.kube import KubeArm
 from support.realcluster.crd_steps import A, B, complete, named, request, status, turn
 from support.realcluster.definitions import installed, until
 from support.realcluster.installation import Installation, installing
+from vacate.api.installednames import MUTATING
 from vacate.api.kinds import EVACUATIONS, NODEMAINTENANCES
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
-from vacate.api.objectnames import MUTATING
 from vacate.crds.definition import definition, definition_for, definitions
 from vacate.errors import ConfigError
 from vacate.install import Monitoring, Settings, objects

@@ -14,8 +14,8 @@ import pytest
 from support.arms.arm import Obj
 from support.arms.kube import KUBECONFIG
 from support.realcluster.installation import Installation, installing
+from vacate.api.installednames import INSTALL_LEASE, WEBHOOK
 from vacate.api.kinds import CLUSTERROLES, CONFIGMAPS, LEASES, NAMESPACES
-from vacate.api.objectnames import INSTALL_LEASE, WEBHOOK
 from vacate.client.client import Client
 from vacate.client.http import HttpTransport
 from vacate.client.kubeconfig import load_cluster

@@ -19,8 +19,8 @@ import pytest
 from support.processes.commands import vacate
 from support.realcluster.evictions import LEASE_PATH, RealCluster, real_cluster
 from support.waiting import until
+from vacate.api.installednames import LIFECYCLE_CONTROLLER
 from vacate.api.kinds import EVICTIONREQUESTS
-from vacate.api.objectnames import LIFECYCLE_CONTROLLER
 from vacate.api.objects import Obj
 from vacate.api.times import format_time
 from vacate.api.types.lifecycle import EVICTOR

@@ -16,8 +16,8 @@ from support.arms import objects as make
 from support.arms.arm import ANONYMOUS, MERGE_PATCH, Answer, Obj
 from support.arms.kube import KubeArm
 from support.realcluster.definitions import until
+from vacate.api.installednames import SHUTDOWN_AGENT
 from vacate.api.kinds import LIFECYCLE_REQUESTS, NODES, PODS
-from vacate.api.objectnames import SHUTDOWN_AGENT
 from vacate.install.manifests.confinement import agent_confinement, confinement
 from vacate.install.manifests.shutdownagent import shutdown_agent
 from vacate.install.objectkinds import path_of

@@ -16,8 +16,8 @@ from support.arms import objects as make
 from support.arms.arm import STRATEGIC_PATCH, Answer, As, Obj
 from support.arms.kube import KubeArm
 from support.realcluster.definitions import until
+from vacate.api.installednames import RESPONDER_AUTHORITY
 from vacate.api.kinds import LIFECYCLE_EVICTIONS as KIND
-from vacate.api.objectnames import RESPONDER_AUTHORITY
 from vacate.api.times import format_time
 from vacate.api.types.lifecycle import EVICTOR
 from vacate.eviction.dialects.turn_conditions import declined_type, failed_type

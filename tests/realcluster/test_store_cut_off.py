@@ -32,7 +32,7 @@ from vacate.errors import AlreadyExists, VacateError
 from vacate.kube.nodes import readiness
 from vacate.metrics import Metrics
 from vacate.testing import pod
-from vacate.wiring.components import Environment, component_manager
+from vacate.wiring.components import ComponentContext, component_manager
 from vacate.wiring.controllers import CONTROLLERS
 
 pytestmark = [
@@ -100,7 +100,7 @@ async def test_nobody_is_fenced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
                 kind = {"apiVersion": FENCINGPOLICIES.api_version, "kind": FENCINGPOLICIES.kind}
                 await client.create(FENCINGPOLICIES, {**kind, "metadata": {"name": "rack"}, "spec": spec})
                 row = next(one for one in CONTROLLERS if one.component == "fencing-controller")
-                around = Environment(SystemClock(), system_entropy(), Metrics())
+                around = ComponentContext(SystemClock(), system_entropy(), Metrics())
                 manager = component_manager(transport, "vacate-manager", [row], around, PROJECTIONS)
                 tasks = [asyncio.create_task(one) for one in (kubelets(client), manager.run())]
                 try:

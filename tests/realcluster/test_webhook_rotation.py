@@ -24,7 +24,7 @@ from vacate.metrics import Metrics
 from vacate.pki.rotation import Lifetimes
 from vacate.webhook.certificates.rotator import CONFIGURATIONS
 from vacate.wiring.certificates import CertificateParts, CertificateSettings
-from vacate.wiring.components import Environment
+from vacate.wiring.components import ComponentContext
 from vacate.wiring.webhook import WebhookParts, WebhookSettings
 
 pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("webhook"), pytest.mark.timeout(300)]
@@ -50,13 +50,13 @@ async def short_lived(plane: Plane, tmp_path: Path) -> AsyncIterator[None]:
     clock = SystemClock()
     transports = [HttpTransport(load_cluster([plane.rotator_kubeconfig]), clock)]
     rotation = CertificateSettings(NAMESPACE, hosts=("127.0.0.1",), cert_dir=folder, lifetimes=SHORT)
-    around = Environment(clock, system_entropy(), Metrics())
+    around = ComponentContext(clock, system_entropy(), Metrics())
     running = [asyncio.ensure_future(CertificateParts(transports[0], around, rotation).run())]
     try:
         await until(lambda: asyncio.to_thread((folder / "tls.crt").exists))
         transports.append(HttpTransport(load_cluster([plane.kubeconfig]), clock))
         settings = WebhookSettings("127.0.0.1", plane.port, folder, poll_seconds=0.5)
-        around = Environment(clock, system_entropy(), Metrics())
+        around = ComponentContext(clock, system_entropy(), Metrics())
         running.append(asyncio.ensure_future(WebhookParts(transports[1], around, settings).run()))
         await until(plane.answered)
         yield

@@ -59,7 +59,7 @@ from vacate.eviction.records.patches import (
 from vacate.fencing import decision as fencing
 from vacate.fencing.report import status_of as fencing_status
 from vacate.kube.patches import merge_status_patch
-from vacate.maintenance.model import Environment
+from vacate.maintenance.model import MaintenanceInputs
 from vacate.maintenance.names import CLAIMS
 from vacate.maintenance.plan import plan_maintenance
 from vacate.maintenance.report import status_of as maintenance_status
@@ -100,14 +100,16 @@ def pods_on(name: str) -> list[Pod]:
 
 
 def maintain(obj: NodeMaintenance) -> Obj | None:
-    around = Environment({one.metadata.name: one for one in NODES}, pods_on, lambda _: None, lambda _: [])
+    around = MaintenanceInputs(
+        {one.metadata.name: one for one in NODES}, pods_on, lambda _: None, lambda _: []
+    )
     plan = plan_maintenance(obj, ["node-1", "node-2"], around, NOW)
     return merge_status_patch(obj.metadata, obj.status, maintenance_status(obj, plan, NOW))
 
 
 def fence(obj: FencingPolicy) -> Obj | None:
     heard = frozenset({"node-2", "node-3"})
-    made = fencing.decide(obj, fencing.Environment(NODES, pods_on, lambda _: False, (), heard), NOW)
+    made = fencing.decide(obj, fencing.FencingInputs(NODES, pods_on, lambda _: False, (), heard), NOW)
     rows = [row for row in obj.status.nodes if row.under_way]
     names = {row.name for row in rows}
     rows += [row for row in made.rows if row.name not in names]

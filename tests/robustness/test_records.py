@@ -11,7 +11,7 @@ from vacate.api.types.meta import ObjectMeta
 from vacate.errors import InvalidAttachment
 from vacate.eviction.callers import CALLERS, callers_of
 from vacate.kube.exclusivevolumes import ATTACHMENT, attachment_of
-from vacate.kube.floors import floor_record_of, is_raised
+from vacate.kube.minreplicas import floor_record_of, is_raised
 from vacate.kube.surge import SURGE, record_of, stands
 from vacate.maintenance.claims import Claims, claims_of
 from vacate.maintenance.names import CLAIMS

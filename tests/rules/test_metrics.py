@@ -10,10 +10,10 @@ from vacate.api.objects import Obj
 from vacate.api.types.evacuation import Evacuation
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cache.reader import Reader
-from vacate.cache.store import Table
+from vacate.cache.store import ObjectTable
 from vacate.client.codec import codec_for
 from vacate.controllers.eviction.metrics import OpenRequests
-from vacate.controllers.eviction.totals import MAX_NAMES, OTHERS, RequestTotals
+from vacate.controllers.eviction.summarymetrics import MAX_NAMES, OTHERS, RequestTotals
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.metrics import Metrics, exposition
 
@@ -30,7 +30,7 @@ AT_WORK = request(
 
 
 def series(*stored: Obj) -> dict[str, list[tuple[dict[str, str], float]]]:
-    table: Table[EvictionRequest] = Table({})
+    table: ObjectTable[EvictionRequest] = ObjectTable({})
     table.replace([read(obj) for obj in stored], "1")
     shown = OpenRequests(Reader(table), lambda _: 1)
     return {one.name: [(point.labels, point.value) for point in one.samples] for one in shown.collect()}
@@ -59,7 +59,7 @@ def test_the_four_families_of_an_open_evacuation() -> None:
         },
         "status": {**AT_WORK["status"], "activeEvacuatorClass": FIRST, "failedEvictionCounter": 3},
     }
-    table: Table[EvictionRequest] = Table({})
+    table: ObjectTable[EvictionRequest] = ObjectTable({})
     table.replace([EVACUATION.read(codec_for(Evacuation).convert(stored))], "1")
     shown = OpenRequests(Reader(table), lambda _: 1, EVACUATION.terms)
     found = {one.name: [(point.labels, point.value) for point in one.samples] for one in shown.collect()}
@@ -81,7 +81,7 @@ def test_a_finished_request_has_no_series() -> None:
 
 
 def totals(*stored: Obj) -> dict[str, list[tuple[dict[str, str], float]]]:
-    table: Table[EvictionRequest] = Table({})
+    table: ObjectTable[EvictionRequest] = ObjectTable({})
     table.replace([read(obj) for obj in stored], "1")
     shown = RequestTotals(Reader(table)).collect()
     return {one.name: [(point.labels, point.value) for point in one.samples] for one in shown}
@@ -120,7 +120,7 @@ def test_many_names_share_a_series() -> None:
 
 
 def test_others_have_a_turn_while_much_is_counted() -> None:
-    table: Table[EvictionRequest] = Table({})
+    table: ObjectTable[EvictionRequest] = ObjectTable({})
     table.replace([read(named(f"u{number}", AT_WORK)) for number in range(1200)], "1")
     metrics = Metrics()
     metrics.show("totals", RequestTotals(Reader(table)))

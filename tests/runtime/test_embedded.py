@@ -26,7 +26,14 @@ from vacate.runtime.expectations import Expectations
 from vacate.runtime.leaderelection import LeaderElector
 from vacate.runtime.reconcile import Key
 from vacate.runtime.recorder import EventRecorder
-from vacate.sim.faults.transport import Fault, FaultyTransport, Plan, RandomPlan, RequestFaultRates, Script
+from vacate.sim.faults.transport import (
+    Fault,
+    FaultSource,
+    FaultyTransport,
+    RandomPlan,
+    RequestFaultRates,
+    Script,
+)
 from vacate.sim.run import Sim, run_sim
 from vacate.wire.message import Peer, Request, Response
 
@@ -44,7 +51,7 @@ async def cluster(sim: Sim) -> AsyncIterator[ApiServer]:
         await server.storage.store.aclose()
 
 
-def client_of(sim: Sim, server: ApiServer, plan: Plan | None = None) -> Client:
+def client_of(sim: Sim, server: ApiServer, plan: FaultSource | None = None) -> Client:
     return Client(FaultyTransport(InProcessTransport(server, ADMIN), plan or Script([]), sim.clock))
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from vacate.api.types import ObjectMeta, Pod
 from vacate.cache.reader import Reader
-from vacate.cache.store import Table
+from vacate.cache.store import ObjectTable
 from vacate.runtime.expectations import Expectations
 from vacate.runtime.reconcile import Key
 from vacate.sim.run import Sim, run_sim
@@ -27,7 +27,7 @@ def pod(name: str, version: str, uid: str = "u", deleting: dt.datetime | None = 
 
 def test_creations_are_waited_for_by_revision() -> None:
     async def main(sim: Sim) -> None:
-        table: Table[Pod] = Table({})
+        table: ObjectTable[Pod] = ObjectTable({})
         reader, expectations = Reader(table), Expectations(sim.clock)
         assert expectations.satisfied(OWNER, reader)
         expectations.created(OWNER, "12")
@@ -45,7 +45,7 @@ def test_creations_are_waited_for_by_revision() -> None:
 def test_deletions_are_waited_for_by_uid() -> None:
     async def main(sim: Sim) -> None:
         for after in (None, pod("a", "2", uid="other"), pod("a", "2", deleting=sim.clock.now())):
-            table: Table[Pod] = Table({})
+            table: ObjectTable[Pod] = ObjectTable({})
             reader, expectations = Reader(table), Expectations(sim.clock)
             table.apply(pod("a", "1"), deleted=False)
             expectations.deleted(OWNER, "a", "u")
@@ -58,7 +58,7 @@ def test_deletions_are_waited_for_by_uid() -> None:
 
 def test_what_never_shows_is_forgotten() -> None:
     async def main(sim: Sim) -> None:
-        reader: Reader[Pod] = Reader(Table({}))
+        reader: Reader[Pod] = Reader(ObjectTable({}))
         expectations = Expectations(sim.clock, expiry=300.0)
         expectations.created(OWNER, "12")
         await sim.clock.sleep(100)

@@ -16,8 +16,8 @@ from vacate.clock import Clock
 from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.errors import ConfigError, TransportError
 from vacate.metrics import Metrics
-from vacate.runtime.fence import FencedTransport
 from vacate.runtime.leaderelection import LeaderElector, LeadershipLost, LeaseTimings
+from vacate.runtime.leaderwrites import LeaderTransport
 from vacate.sim.run import Sim, run_sim
 from vacate.wire.message import Request, Response
 
@@ -267,7 +267,7 @@ def test_a_fence_lets_no_write_begin_after_the_lease_is_lost() -> None:
     async def main(sim: Sim) -> None:
         server = TinyServer()
         a = Candidate(sim, server, "a")
-        controllers = Client(FencedTransport(InProcessTransport(server), lambda: a.elector.seconds_left))
+        controllers = Client(LeaderTransport(InProcessTransport(server), lambda: a.elector.seconds_left))
         with pytest.raises(LeadershipLost):
             await controllers.create(CONFIGMAPS, {"metadata": {"name": "x"}}, "default")
         await sim.clock.sleep(1)
@@ -288,7 +288,7 @@ def test_a_write_under_way_is_given_up_when_the_lease_runs_out_and_not_before() 
         await sim.clock.sleep(1)
         slow = Line(server, sim.clock)
         slow.state = "hangs"
-        controllers = Client(FencedTransport(slow, lambda: a.elector.seconds_left))
+        controllers = Client(LeaderTransport(slow, lambda: a.elector.seconds_left))
         writing = asyncio.create_task(controllers.create(CONFIGMAPS, {"metadata": {"name": "x"}}, "default"))
         await sim.clock.sleep(60)
         assert not writing.done(), "the lease was renewed all the time"

@@ -12,7 +12,7 @@ from support.tiny_server import TinyServer
 from vacate.api.kinds import LEASES, PODS
 from vacate.api.types import Pod
 from vacate.runtime.controller import Controller, Source
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.leaderelection import LeaderElector, LeadershipLost
 from vacate.runtime.manager import Manager
 from vacate.runtime.reconcile import Done, Key, Outcome
@@ -27,7 +27,7 @@ Ending = Callable[[], Awaitable[None]]
 class Watcher:
     """Notes what was known at the first reconcile."""
 
-    def __init__(self, deps: Deps) -> None:
+    def __init__(self, deps: Dependencies) -> None:
         self.pods = deps.informers.informer(PODS, Pod)
         self.seen: list[int] = []
 
@@ -57,12 +57,12 @@ class Part:
             self._diary.append(f"-{self.name}")
 
 
-def controller(deps: Deps) -> tuple[Controller, Watcher]:
+def controller(deps: Dependencies) -> tuple[Controller, Watcher]:
     watcher = Watcher(deps)
     return Controller("watcher", watcher, [Source(watcher.pods)], deps), watcher
 
 
-def elector(deps: Deps, name: str = "me") -> LeaderElector:
+def elector(deps: Dependencies, name: str = "me") -> LeaderElector:
     return LeaderElector(
         deps.client, deps.clock, deps.entropy, deps.metrics, name="m", namespace="kube-system", identity=name
     )

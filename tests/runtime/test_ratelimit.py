@@ -17,8 +17,8 @@ from vacate.clock import Clock
 from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.errors import ConfigError, TooManyRequests, TransportError
 from vacate.metrics import Metrics
-from vacate.runtime.fence import FencedTransport
 from vacate.runtime.leaderelection import LeadershipLost
+from vacate.runtime.leaderwrites import LeaderTransport
 from vacate.runtime.ratelimit import (
     BUSY_REQUESTS,
     MAX_EVENT_DELAY,
@@ -337,7 +337,7 @@ def test_a_write_that_waited_for_its_turn_is_judged_when_it_leaves() -> None:
     async def main(sim: Sim) -> None:
         server = Counter(sim.clock)
         until = sim.clock.monotonic() + 5
-        fenced = FencedTransport(server, lambda: until - sim.clock.monotonic())
+        fenced = LeaderTransport(server, lambda: until - sim.clock.monotonic())
         client = Client(RateLimitedTransport(fenced, sim.clock, RateLimit(0.1, 1)))
         await read(client)
         with pytest.raises(LeadershipLost):

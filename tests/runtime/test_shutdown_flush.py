@@ -14,9 +14,9 @@ from vacate.api.types import ObjectMeta, Pod
 from vacate.client.client import Client
 from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.runtime.controller import Controller, Source
-from vacate.runtime.dependencies import Deps
-from vacate.runtime.fence import FencedTransport
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.leaderelection import LeaderElector
+from vacate.runtime.leaderwrites import LeaderTransport
 from vacate.runtime.manager import Manager
 from vacate.runtime.reconcile import Done, Key, Outcome
 from vacate.runtime.recorder import SHUTDOWN_FLUSH_SECONDS, EventRecorder
@@ -31,7 +31,7 @@ POD = Pod(metadata=ObjectMeta(name="web", namespace="shop", uid="u"))
 class Talker:
     """Has something to say of the pod until its last moment."""
 
-    def __init__(self, deps: Deps, recorder: EventRecorder) -> None:
+    def __init__(self, deps: Dependencies, recorder: EventRecorder) -> None:
         self.pods = deps.informers.informer(PODS, Pod)
         self._recorder = recorder
 
@@ -59,7 +59,7 @@ async def running(sim: Sim, server: TinyServer, *faults: Fault) -> tuple[Manager
         deps.client, deps.clock, deps.entropy, deps.metrics, name="m", namespace="kube-system", identity="me"
     )
     faulty = FaultyTransport(InProcessTransport(server), Script(faults), sim.clock)
-    fenced = Client(FencedTransport(faulty, lambda: elector.seconds_left))
+    fenced = Client(LeaderTransport(faulty, lambda: elector.seconds_left))
     recorder = EventRecorder(fenced, sim.clock, sim.entropy, component="vacate")
     talker = Talker(deps, recorder)
     controllers = [Controller("talker", talker, [Source(talker.pods)], deps)]

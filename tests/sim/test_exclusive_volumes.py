@@ -30,8 +30,8 @@ from vacate.api.types import Node, PersistentVolume, Pod
 from vacate.client.transport import Transport
 from vacate.controllers.exclusivevolumes import controller as attaching
 from vacate.controllers.exclusivevolumes import gates
+from vacate.controllers.exclusivevolumes.caches import VolumeCaches
 from vacate.controllers.exclusivevolumes.confirmation import why_gone_unconfirmed, why_unconfirmed
-from vacate.controllers.exclusivevolumes.view import View
 from vacate.controllers.projections import PROJECTIONS
 from vacate.embedded.cluster.controlplane import EVICTION_CONTROLLER
 from vacate.embedded.nodes import kubelet
@@ -45,7 +45,7 @@ from vacate.sim.faults.plan import FaultPlan, FaultRates
 from vacate.sim.invariants.exclusivevolumes import VolumeUse
 from vacate.sim.invariants.podprocesses import PodProcesses
 from vacate.testing import deployment
-from vacate.wiring.components import Environment, component_manager
+from vacate.wiring.components import ComponentContext, component_manager
 from vacate.wiring.controllers import CONTROLLERS
 
 pytestmark = pytest.mark.sim
@@ -102,7 +102,7 @@ def run(seed: int, *, stock: bool = False) -> list[str]:
     return found
 
 
-def _manager(transport: Transport, around: Environment) -> Manager:
+def _manager(transport: Transport, around: ComponentContext) -> Manager:
     return component_manager(transport, "second", OURS, around, PROJECTIONS)
 
 
@@ -332,7 +332,7 @@ def test_without_any_one_rule_some_seed_finds_two_nodes(
 ) -> None:
     planted(monkeypatch)
     # What nodes list holds a volume where another rule is missing: that one is to be seen by itself.
-    monkeypatch.setattr(View, "listing", lambda self, volume: set())
+    monkeypatch.setattr(VolumeCaches, "listing", lambda self, volume: set())
     assert any(run(seed) for seed in range(8))
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from support.simulated.fencing import LOST, Fenced, fenced
 from vacate.api.kinds import NODES
-from vacate.controllers.fencing import attempt
+from vacate.controllers.fencing import fencer
 from vacate.fencing import limits
 from vacate.fencing.agents import Answer
 from vacate.sim.fenceagents import Behaviour
@@ -63,7 +63,7 @@ def test_if_the_word_of_an_agent_were_enough_a_second_copy_runs(monkeypatch: pyt
         return True
 
     fenced(_lost, behaviours={LOST: Behaviour.LIES})
-    monkeypatch.setattr(attempt, "is_confirmed_off", believe)
+    monkeypatch.setattr(fencer, "is_confirmed_off", believe)
     assert _breaks(_lost, {LOST: Behaviour.LIES})
 
 
@@ -71,14 +71,14 @@ def test_if_the_silence_of_others_were_ignored_a_second_copy_runs(monkeypatch: p
     def nobody(*_: object) -> list[str]:
         return []
 
-    monkeypatch.setattr(attempt, "silent_nodes", nobody)
+    monkeypatch.setattr(fencer, "silent_nodes", nobody)
     assert _breaks(_lost_with_wrong_agent, {LOST: Behaviour.WRONG_MACHINE})
 
 
 def test_without_a_healthy_share_a_cluster_that_is_cut_off_is_fenced(monkeypatch: pytest.MonkeyPatch) -> None:
     fenced(_all_lost)
     monkeypatch.setattr(limits, "_too_few_healthy", lambda *_: "")
-    monkeypatch.setattr(attempt, "silent_nodes", lambda *_: [])
+    monkeypatch.setattr(fencer, "silent_nodes", lambda *_: [])
     assert _breaks(_all_lost)
 
 

@@ -26,7 +26,7 @@ from vacate.sim.faults.crashpoints import CrashPoint
 from vacate.sim.faults.transport import RequestFaultRates
 from vacate.sim.process import Process
 from vacate.sim.run import Sim, run_sim
-from vacate.wiring.components import Environment, component_manager
+from vacate.wiring.components import ComponentContext, component_manager
 from vacate.wiring.hooks import hook_controllers
 
 pytestmark = [
@@ -41,7 +41,7 @@ ANNOTATED = {"metadata": {"annotations": {TARGET: "flush", TIMEOUT: "5m"}}}
 
 
 def hooks(world: World, service: SimulatedService, wire: CrashPoint | None = None) -> Process:
-    def build(link: Transport, around: Environment) -> Any:
+    def build(link: Transport, around: ComponentContext) -> Any:
         rows = hook_controllers(lambda: ALLOWED, around.gates, service)
         reached = wire.around(link) if wire is not None else link
         return component_manager(reached, "vacate-hooks", rows, around, PROJECTIONS)

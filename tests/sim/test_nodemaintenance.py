@@ -31,7 +31,7 @@ from vacate.metrics import Metrics
 from vacate.sim.cluster import Build, World, WorldSettings
 from vacate.sim.faults.transport import RequestFaultRates
 from vacate.sim.run import Sim, run_sim
-from vacate.wiring.components import Environment, component_manager
+from vacate.wiring.components import ComponentContext, component_manager
 from vacate.wiring.controllers import enabled
 
 pytestmark = [
@@ -157,7 +157,7 @@ async def _restarts(world: World, sim: Sim) -> None:
 def test_two_managers_at_once_and_the_first_lost_in_the_middle(number: int) -> None:
     """As when a lease is lost unnoticed: both write, guarded, until the first one dies for good."""
 
-    def build(link: Transport, around: Environment) -> Any:
+    def build(link: Transport, around: ComponentContext) -> Any:
         return component_manager(link, "vacate-manager", enabled(around.gates), around, PROJECTIONS)
 
     async def main(sim: Sim) -> dict[str, Any]:
@@ -197,7 +197,7 @@ def test_an_outage_longer_than_a_lease_changes_nothing_in_the_end(number: int) -
 
 
 def _candidate(name: str) -> Build:
-    def build(link: Transport, around: Environment) -> Candidate:
+    def build(link: Transport, around: ComponentContext) -> Candidate:
         return Candidate(link, dataclasses.replace(around, metrics=Metrics()), name)
 
     return build

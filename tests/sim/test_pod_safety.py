@@ -170,7 +170,9 @@ def test_if_a_member_were_replaced_while_its_old_pod_exists_some_seed_fails(
 ) -> None:
     """A controller that takes a terminating pod for gone, and pushes it out of its name's way."""
 
-    def eager(one: StatefulSet, update: str, pods: Sequence[Pod], now: dt.datetime) -> plan_of_members.Plan:
+    def eager(
+        one: StatefulSet, update: str, pods: Sequence[Pod], now: dt.datetime
+    ) -> plan_of_members.StatefulSetPlan:
         return plan_members(one, update, [pod for pod in pods if not pod.terminating], now)
 
     async def create(writer: PodWriter, one: StatefulSet, creation: Creation, known: Recorded) -> object:

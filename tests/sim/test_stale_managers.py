@@ -20,7 +20,7 @@ from vacate.sim.cluster import World, WorldSettings
 from vacate.sim.faults.transport import NO_FAULT, Fault, Script
 from vacate.sim.run import Sim, run_sim
 from vacate.wire.message import Request
-from vacate.wiring.components import Environment, component_manager
+from vacate.wiring.components import ComponentContext, component_manager
 from vacate.wiring.controllers import enabled
 
 pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=1)]
@@ -38,7 +38,7 @@ class LateMaintenances:
 
 
 def with_a_stale_manager(body: Callable[[World], Awaitable[None]]) -> None:
-    def build(link: Transport, around: Environment) -> Any:
+    def build(link: Transport, around: ComponentContext) -> Any:
         alone = replace(around, metrics=Metrics())
         return component_manager(link, "vacate-manager", enabled(around.gates), alone, PROJECTIONS)
 

@@ -28,7 +28,7 @@ from vacate.sim.cluster import World
 from vacate.sim.faults.transport import RequestFaultRates
 from vacate.sim.history import budget_breaches, health, shared_addresses
 from vacate.testing import deployment, namespace, pdb
-from vacate.wiring.components import Environment, component_manager
+from vacate.wiring.components import ComponentContext, component_manager
 
 pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=2)]
 
@@ -303,7 +303,7 @@ def test_a_process_that_comes_back_draws_anew_and_a_seed_draws_the_same() -> Non
     def drawn() -> list[str]:
         found: list[str] = []
 
-        def build(link: Transport, around: Environment) -> Manager:
+        def build(link: Transport, around: ComponentContext) -> Manager:
             found.append(around.entropy.uid())
             return component_manager(link, "drawing", (), around)
 

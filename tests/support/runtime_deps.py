@@ -1,4 +1,4 @@
-"""Deps over any server, for tests of what is built from them."""
+"""Dependencies over any server, for tests of what is built from them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from vacate.client.client import Client
 from vacate.client.transport import Transport
 from vacate.embedded.apiserver.inprocess import Handler, InProcessTransport
 from vacate.metrics import Metrics
-from vacate.runtime.dependencies import Deps, InformerFactory
+from vacate.runtime.dependencies import Dependencies, InformerFactory
 from vacate.sim.run import Sim
 from vacate.wire.message import Peer
 
@@ -23,7 +23,7 @@ class EventList:
         self.notes.append(note)
 
 
-def make_deps(sim: Sim, server: Handler, transport: Transport | None = None) -> Deps:
+def make_deps(sim: Sim, server: Handler, transport: Transport | None = None) -> Dependencies:
     client = Client(transport or InProcessTransport(server, Peer("admin", ("system:masters",))))
     informers = InformerFactory(client, sim.clock, sim.entropy, Tuning())
-    return Deps(client, sim.clock, sim.entropy, Metrics(), EventList(), informers)
+    return Dependencies(client, sim.clock, sim.entropy, Metrics(), EventList(), informers)

@@ -13,15 +13,15 @@ from support.simulated.request import START, SimRequest
 from vacate.api.times import format_exact_time
 from vacate.eviction.engine import decide
 from vacate.eviction.model import (
+    AlreadyComplete,
     Assign,
     CorrectHeartbeat,
     DecisionContext,
     Evict,
     Finish,
     Hold,
-    Settled,
+    NotAdmitted,
     Stage,
-    Unadmitted,
 )
 from vacate.eviction.records.reader import process_of, target_of
 from vacate.views.explanation import Explanation, explanation_of
@@ -135,9 +135,9 @@ def test_the_stage_is_the_engines(sim: SimRequest) -> None:
     action = decide(process, target, DecisionContext(sim.now, EARLY, later))
     stage = explained(sim).stage
     match action:
-        case Settled() | Finish():
+        case AlreadyComplete() | Finish():
             assert stage in OVER
-        case Unadmitted():
+        case NotAdmitted():
             assert stage is None
         case Hold():
             assert stage is action.stage or _is_waiting(sim, stage)

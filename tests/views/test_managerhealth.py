@@ -7,7 +7,7 @@ import datetime as dt
 import msgspec
 import pytest
 
-from vacate.api.objectnames import MANAGER, TROUBLE
+from vacate.api.installednames import MANAGER, TROUBLE
 from vacate.api.types import Lease
 from vacate.views.managerhealth import ManagerState, Unattended, manager_health
 

@@ -26,7 +26,7 @@ from vacate.httpserver.inflight import InFlight
 from vacate.metrics import Metrics
 from vacate.pki.issue import KeyPair, new_authority, new_client, new_server
 from vacate.wire.message import Request, Response
-from vacate.wiring.components import Environment
+from vacate.wiring.components import ComponentContext
 from vacate.wiring.webhook import WebhookParts, WebhookSettings
 
 pytestmark = pytest.mark.process
@@ -70,7 +70,7 @@ async def listening(settings: WebhookSettings) -> AsyncIterator[tuple[WebhookPar
         await server.seed(NAMESPACES, namespace("shop"))
         await server.seed(PODS, RUNNING["web"])
         gate = Gate(InProcessTransport(server.server, ADMIN))
-        parts = WebhookParts(gate, Environment(SystemClock(), system_entropy(), Metrics()), settings)
+        parts = WebhookParts(gate, ComponentContext(SystemClock(), system_entropy(), Metrics()), settings)
         running = asyncio.ensure_future(parts.run())
         try:
             await asyncio.wait_for(parts.listening(), 60)
@@ -142,7 +142,7 @@ async def test_another_ca_is_taken_without_a_restart_and_a_broken_one_is_not(fol
 @pytest.mark.parametrize("content", [b"", b" ", b"nothing"])
 async def test_without_a_usable_ca_nothing_is_served(folder: Path, content: bytes) -> None:
     (folder / "clients.crt").write_bytes(content)
-    around = Environment(SystemClock(), system_entropy(), Metrics())
+    around = ComponentContext(SystemClock(), system_entropy(), Metrics())
     async with embedded() as server:
         transport = InProcessTransport(server.server, ADMIN)
         with pytest.raises(ConfigError, match=r"clients\.crt: "):

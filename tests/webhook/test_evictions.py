@@ -10,8 +10,8 @@ import pytest
 
 from support.embedded import ADMIN, Embedded, a_pod, embedded
 from support.reviews import Hook, ReviewAnswer, let_evict, review
+from vacate.api.installednames import MANAGER
 from vacate.api.kinds import EVACUATIONS, EVENTS, EVICTIONREQUESTS, LEASES, NODES, PODS
-from vacate.api.objectnames import MANAGER
 from vacate.api.objects import Obj
 from vacate.api.types.evacuation import INSTIGATOR
 from vacate.client.client import Client

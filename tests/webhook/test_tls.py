@@ -33,7 +33,7 @@ from vacate.webhook.certificates.files import CertificateFolder, RulesFile, keep
 from vacate.webhook.metrics import WebhookMetrics
 from vacate.webhook.reviewer import PATHS
 from vacate.wire.message import Request, Response
-from vacate.wiring.components import Environment
+from vacate.wiring.components import ComponentContext
 from vacate.wiring.webhook import WebhookParts, WebhookSettings
 
 pytestmark = pytest.mark.process
@@ -122,7 +122,7 @@ async def hook(folder: Path) -> AsyncIterator[Running]:
         await server.seed(PODS, RUNNING["web"])
         gate = Gate(server)
         settings = WebhookSettings("127.0.0.1", 0, cert_dir=folder, grace_seconds=60.0)
-        around = Environment(SystemClock(), system_entropy(), Metrics())
+        around = ComponentContext(SystemClock(), system_entropy(), Metrics())
         parts = WebhookParts(gate, around, settings)
         running = Running(parts, gate, asyncio.ensure_future(parts.run()))
         await asyncio.wait_for(parts.listening(), 60)
@@ -266,7 +266,7 @@ async def test_before_the_end_it_goes_on_for_a_while(folder: Path) -> None:
     async with embedded() as server:
         clock, gate = Held(), Gate(server)
         settings = WebhookSettings("127.0.0.1", 0, cert_dir=folder, delay_seconds=77.0)
-        parts = WebhookParts(gate, Environment(clock, system_entropy(), Metrics()), settings)
+        parts = WebhookParts(gate, ComponentContext(clock, system_entropy(), Metrics()), settings)
         hook = Running(parts, gate, asyncio.ensure_future(parts.run()))
         await asyncio.wait_for(parts.listening(), 60)
         async with aiohttp.ClientSession() as session:
@@ -328,7 +328,7 @@ async def test_an_update_of_the_largest_object_that_is_stored(hook: Running, whe
 
 async def test_a_port_that_is_taken(hook: Running, folder: Path) -> None:
     settings = WebhookSettings("127.0.0.1", hook.parts.port, cert_dir=folder)
-    around = Environment(SystemClock(), system_entropy(), Metrics())
+    around = ComponentContext(SystemClock(), system_entropy(), Metrics())
     with pytest.raises(ExceptionGroup) as caught:
         await WebhookParts(hook.gate, around, settings).run()
     assert "is taken by another program" in str(caught.value.exceptions[0])

@@ -22,8 +22,8 @@ from support.simulated.clusters import in_world
 from support.simulated.workloads import condition_of, created, events_of
 from vacate.api.events import EventNote
 from vacate.api.identity import MASTERS
+from vacate.api.installednames import LIFECYCLE_CONTROLLER
 from vacate.api.kinds import EVENTS, LEASES, LIFECYCLE_EVICTIONS, LIFECYCLE_REQUESTS, PODS
-from vacate.api.objectnames import LIFECYCLE_CONTROLLER
 from vacate.api.objects import Obj, dig
 from vacate.api.times import format_time
 from vacate.api.types.evictionrequest import EvictionRequest, LocalPodReference
@@ -49,7 +49,7 @@ from vacate.metrics import Metrics
 from vacate.sim.cluster import World
 from vacate.testing import pod
 from vacate.wire.message import Peer, Request, Response, Stream
-from vacate.wiring.components import Environment
+from vacate.wiring.components import ComponentContext
 from vacate.wiring.controllers import CONTROLLERS, LIFECYCLE_CONTROLLERS
 from vacate.wiring.manager import ManagerParts, ManagerSettings
 
@@ -149,7 +149,7 @@ class Running:
         elects: bool = False,
         identity: str = "",
     ) -> None:
-        around = Environment(world.sim.clock, world.sim.stream(name), Metrics(), GATES)
+        around = ComponentContext(world.sim.clock, world.sim.stream(name), Metrics(), GATES)
         settings = ManagerSettings(GATES, leader_elect=elects, identity=identity or name, lifecycle=choice)
         peer = Peer("system:serviceaccount:kube-system:evictionrequest-controller", (MASTERS,))
         self.parts = ManagerParts(world.network.link(name, peer), around, settings, rows, name)

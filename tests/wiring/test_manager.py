@@ -14,8 +14,8 @@ from multidict import MultiDict
 from support.simulated.clusters import Body, in_world
 from support.simulated.evictions import A, active, completed, heard, requested, status
 from vacate.api.identity import EVICTION_CONTROLLER, MASTERS, service_account_user
+from vacate.api.installednames import MANAGER, TROUBLE
 from vacate.api.kinds import CLUSTERROLES, LEASES, PODS, ROLES, Kind
-from vacate.api.objectnames import MANAGER, TROUBLE
 from vacate.api.objects import dig
 from vacate.api.options import DeleteOptions
 from vacate.api.times import parse_time
@@ -27,7 +27,7 @@ from vacate.metrics import Metrics
 from vacate.runtime.leaderelection import LeadershipLost
 from vacate.sim.cluster import World
 from vacate.wire.message import Peer, Request, Response
-from vacate.wiring.components import Environment
+from vacate.wiring.components import ComponentContext
 from vacate.wiring.manager import ManagerParts, ManagerSettings
 
 pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=6)]
@@ -52,7 +52,7 @@ class Beside:
     ) -> None:
         self.name = name
         self.clock = world.sim.skewed_clock(skew)
-        around = Environment(self.clock, world.sim.stream(name), Metrics(), settings.gates)
+        around = ComponentContext(self.clock, world.sim.stream(name), Metrics(), settings.gates)
         self.parts = ManagerParts(
             Dating(world, world.network.link(name, Peer(user, groups))), around, settings
         )

@@ -7,9 +7,9 @@ from typing import Any
 
 from vacate.admission.nameformats import label_key, label_value
 from vacate.api.fielderrors import ErrorType, FieldError, complaints, forbidden, invalid, required
-from vacate.api.lenient import integer, mapping, sequence, text
 from vacate.api.objects import Obj
 from vacate.api.selectors.labels import Selector, selector_of
+from vacate.api.untyped import integer, mapping, sequence, text
 from vacate.errors import ApiError
 
 IMMUTABLE = "field is immutable"

@@ -14,8 +14,8 @@ from vacate.api.fielderrors import (
     required,
     too_long,
 )
-from vacate.api.lenient import integer, maps, text
 from vacate.api.objects import Obj
+from vacate.api.untyped import integer, maps, text
 
 _REASON_FMT = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
 _REASON = re.compile(_REASON_FMT)

@@ -13,8 +13,8 @@ from vacate.admission.checks import IMMUTABLE, labels_errors, not_negative
 from vacate.admission.nameformats import NameFormat, annotation_key, dns_label, label_key
 from vacate.admission.ownerreferences import owner_errors
 from vacate.api.fielderrors import FieldError, complaints, forbidden, invalid, required, too_long
-from vacate.api.lenient import mapping, sequence, text
 from vacate.api.objects import Obj, metadata
+from vacate.api.untyped import mapping, sequence, text
 
 ANNOTATIONS_LIMIT = 256 * 1024
 STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")

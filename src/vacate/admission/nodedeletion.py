@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 from vacate.admission.pods.forcedeletion import CONFIRMATION, DISABLED, GUARD_LABEL, SYSTEM_USERS, Guard
 from vacate.api.identity import User, service_account_user
 from vacate.api.kinds import STATEFULSETS
-from vacate.api.lenient import mapping
 from vacate.api.objects import Obj, dig, name_of
 from vacate.api.types import PersistentVolume, Pod
+from vacate.api.untyped import mapping
 from vacate.kube.nodes import OUT_OF_SERVICE
 from vacate.kube.podend import has_ended
 

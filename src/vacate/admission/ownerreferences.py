@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from vacate.api.fielderrors import FieldError, invalid, required
-from vacate.api.lenient import mapping, text
 from vacate.api.objects import Obj
+from vacate.api.untyped import mapping, text
 
 _PATH = "metadata.ownerReferences"
 

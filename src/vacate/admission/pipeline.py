@@ -18,8 +18,8 @@ from vacate.admission.metadata import keep
 from vacate.api import status
 from vacate.api.fielderrors import FieldError, invalid
 from vacate.api.integers import parse_version
-from vacate.api.lenient import text
 from vacate.api.objects import Obj, copied, metadata, name_of
+from vacate.api.untyped import text
 
 Completion = Callable[[Obj], None]
 """Puts in, in place, what a server writes whether or not there is anything to say."""

@@ -11,8 +11,8 @@ from vacate.admission.context import Context, Traits
 from vacate.admission.nameformats import name_is_path_segment, name_is_subdomain
 from vacate.api.fielderrors import FieldError
 from vacate.api.kinds import Kind
-from vacate.api.lenient import mapping
 from vacate.api.objects import Obj, metadata
+from vacate.api.untyped import mapping
 
 _COMMON_TRAITS = Traits()
 

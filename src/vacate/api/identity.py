@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from vacate.api.installednames import DEFAULT_NAMESPACE, MANAGER, SHUTDOWN_AGENT
 from vacate.api.names import dns1123_label, dns1123_subdomain
-from vacate.api.objectnames import DEFAULT_NAMESPACE, MANAGER, SHUTDOWN_AGENT
 
 ANONYMOUS = "system:anonymous"
 ALL_AUTHENTICATED = "system:authenticated"

@@ -9,7 +9,7 @@ from vacate.api.selectors.labels import Selector
 from vacate.api.types import HorizontalPodAutoscaler, ObjectMeta, Pod, PodDisruptionBudget
 from vacate.cache.reader import Reader
 from vacate.kube.budgets import selects
-from vacate.kube.floors import scales
+from vacate.kube.minreplicas import scales
 
 CONTROLLER = "controller"
 NODE = "node"

@@ -15,8 +15,8 @@ from vacate.api.times import after
 from vacate.cache import listwatch as machine
 from vacate.cache.listwatch import Effect, Input, Position, Step, step
 from vacate.cache.reader import Reader
-from vacate.cache.store import IndexFunction, Table
-from vacate.cache.tablewriter import Handler, Projection, TableWriter, UnreadableHandler
+from vacate.cache.reflector import Handler, Projection, Reflector, UnreadableHandler
+from vacate.cache.store import IndexFunction, ObjectTable
 from vacate.client.client import Client
 from vacate.client.watch import Watch
 from vacate.clock import Clock
@@ -72,8 +72,8 @@ class Informer(Generic[T]):
         self._namespace = namespace
         self._label_selector = label_selector
         self._field_selector = field_selector
-        self._table: Table[T] = Table(indexes or {})
-        self._writer = TableWriter(kind, self._table, project)
+        self._table: ObjectTable[T] = ObjectTable(indexes or {})
+        self._writer = Reflector(kind, self._table, project)
         self._started = False
         self._position = Position()
         self._unbroken_since: float | None = None  # on the monotonic clock

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 from vacate.api.objectidentity import Unreadable
 from vacate.cache.orderedmap import CacheKey
-from vacate.cache.store import Table
+from vacate.cache.store import ObjectTable
 
 T = TypeVar("T")
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 class Reader(Generic[T]):
     """What is known of a collection. Always a whole state: a relist shows only when it is complete."""
 
-    def __init__(self, table: Table[T]) -> None:
+    def __init__(self, table: ObjectTable[T]) -> None:
         self._table = table
 
     @property

@@ -24,7 +24,7 @@ Outcome = tuple[list[Change[T]], list[Unreadable]]
 """What a write changed, and of which objects a state turned out that cannot be read and was not known."""
 
 
-class Table(Generic[T]):
+class ObjectTable(Generic[T]):
     """The objects and their indexes. One writer; every method says what it changed.
 
     An index function that raises makes its object unreadable and leaves every other object as it is.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from vacate.api.objectnames import DEFAULT_NAMESPACE
+from vacate.api.installednames import DEFAULT_NAMESPACE
 from vacate.cli.common import terminal
 from vacate.cli.common.parameters import namespace_name
 from vacate.cli.common.run import run_until_signalled
@@ -18,7 +18,7 @@ from vacate.entropy import system_entropy
 from vacate.metrics import Metrics
 from vacate.webhook.certificates.secret import NAME
 from vacate.wiring.certificates import SERVICE, CertificateParts, CertificateSettings
-from vacate.wiring.components import Environment
+from vacate.wiring.components import ComponentContext
 
 
 @click.command()
@@ -69,7 +69,7 @@ def certificates(
 
 
 async def _rotate(transport: HttpTransport, settings: CertificateSettings) -> None:
-    around = Environment(SystemClock(), system_entropy(), Metrics())
+    around = ComponentContext(SystemClock(), system_entropy(), Metrics())
     try:
         terminal.echo(f"vacate certificates: keeping Secret {settings.namespace}/{NAME}")
         await CertificateParts(transport, around, settings).run()

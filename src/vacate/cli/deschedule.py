@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import click
 
+from vacate.api.installednames import NODE_MAINTAINER
 from vacate.api.kinds import NAMESPACES, NODES
-from vacate.api.objectnames import NODE_MAINTAINER
 from vacate.api.selectors.labels import EVERYTHING, parse_selector
 from vacate.api.types import Node, Pod
 from vacate.api.types.deschedulingpolicy import (

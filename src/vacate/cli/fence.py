@@ -35,9 +35,9 @@ from vacate.errors import ConfigError, FencingFailed, Forbidden, NotFound
 from vacate.fenceagents.agent import FenceAgent, find_program
 from vacate.fenceagents.configured import options_of_secret
 from vacate.fencing.agentprotocol import PowerState, check_allowed, check_options, read_options
-from vacate.fencing.decision import is_meant
+from vacate.fencing.annotations import approval_patch, request_patch
+from vacate.fencing.decision import selects
 from vacate.fencing.limits import FencingLimits
-from vacate.fencing.marks import approval_patch, request_patch
 from vacate.kube.nodes import readiness
 
 _MAX_FILE_BYTES = 65_536
@@ -214,7 +214,7 @@ async def _check_policy(cluster: Cluster, node: Node) -> None:
         return
     except NotFound:
         policies = []
-    if not any(is_meant(policy, node) for policy in policies):
+    if not any(selects(policy, node) for policy in policies):
         raise FencingFailed(
             f"no FencingPolicy selects node {node.metadata.name}, so nothing would act on this. Nothing was "
             "changed; create a policy, or fence the node by hand with --agent"

@@ -11,7 +11,7 @@ from vacate.cli.common.connection import Cluster
 from vacate.controllers.eviction.ownbudget import is_allowed
 from vacate.errors import Forbidden, NotFound
 from vacate.interceptors.forecast import forecast_of, may_go_prepared
-from vacate.kube.floors import scales
+from vacate.kube.minreplicas import scales
 from vacate.kube.workloads import Workload
 from vacate.views.budgets import Forecast, Means
 

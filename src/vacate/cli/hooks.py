@@ -22,7 +22,7 @@ from vacate.entropy import system_entropy
 from vacate.features import FeatureGates
 from vacate.interceptors.hooks.allowlistfile import AllowListFile
 from vacate.metrics import Metrics
-from vacate.wiring.components import Environment
+from vacate.wiring.components import ComponentContext
 from vacate.wiring.hooks import COMPONENT, hook_controllers
 from vacate.wiring.manager import ManagerParts, ManagerSettings
 
@@ -63,7 +63,7 @@ def hooks(
     allowed = AllowListFile(config_file)
     settings = ManagerSettings(gates, leader_elect, lease_namespace)
     transport = HttpTransport(load_config(kubeconfig, context), SystemClock())
-    around = Environment(SystemClock(), system_entropy(), Metrics(), gates)
+    around = ComponentContext(SystemClock(), system_entropy(), Metrics(), gates)
     controllers = hook_controllers(allowed.current, gates)
     serve_controllers(
         "hooks",

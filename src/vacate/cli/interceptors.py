@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
+from vacate.api.installednames import STATUS_AUTHORITY
 from vacate.api.kinds import PODS, VALIDATINGADMISSIONPOLICIES
-from vacate.api.objectnames import STATUS_AUTHORITY
 from vacate.api.objects import Obj
 from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected

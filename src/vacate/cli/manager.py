@@ -31,7 +31,7 @@ from vacate.httpclient.addresses import Network
 from vacate.metrics import Metrics
 from vacate.runtime.leaderelection import LeaseTimings
 from vacate.runtime.ratelimit import RateLimit
-from vacate.wiring.components import Environment
+from vacate.wiring.components import ComponentContext
 from vacate.wiring.manager import ManagerParts, ManagerSettings
 
 
@@ -151,7 +151,7 @@ def manager(
         lifecycle=LifecycleController(lifecycle_controller),
     )
     transport = HttpTransport(load_config(kubeconfig, context), SystemClock())
-    around = Environment(SystemClock(), system_entropy(), Metrics(per_request=per_request), gates)
+    around = ComponentContext(SystemClock(), system_entropy(), Metrics(per_request=per_request), gates)
     serve_controllers(
         "manager",
         transport,

@@ -32,10 +32,10 @@ from vacate.metrics import Metrics
 from vacate.nodeagent.runtime.supervisor.procfs import boot_id
 from vacate.nodeagent.shutdown.dropin import DEFAULT_FOLDER as DROP_INS
 from vacate.nodeagent.shutdown.logind import DBusLogind
-from vacate.nodeagent.shutdownagent import parent
+from vacate.nodeagent.shutdownagent import launcher
 from vacate.nodeagent.shutdownagent.agent import ShutdownAgentSettings
 from vacate.nodeagent.shutdownagent.heldlock import ParentLock
-from vacate.wiring.components import Environment
+from vacate.wiring.components import ComponentContext
 from vacate.wiring.shutdownagent import build_shutdown_agent
 
 DEFAULT_FOLDER = "/var/lib/vacate-shutdown-agent"
@@ -118,10 +118,10 @@ def shutdown_agent(
     # Before the parent is there, which would start an agent that cannot work again and again.
     kubelet = _kubelet(cluster, kubelet_url, insecure=kubelet_insecure_tls)
     _make(folder)
-    if parent.SOCKET not in os.environ:
+    if launcher.SOCKET not in os.environ:
         # The process that people start becomes the parent, which holds the lock; the agent is its child.
         command = [sys.executable, "-m", "vacate", *sys.argv[1:]]
-        os.execv(sys.executable, [sys.executable, "-m", parent.__name__, *command])  # noqa: S606
+        os.execv(sys.executable, [sys.executable, "-m", launcher.__name__, *command])  # noqa: S606
     log_to_stderr(verbose=verbose)
     logging.getLogger("vacate.nodeagent").setLevel(logging.INFO)  # rare, and asked for afterwards
     settings = ShutdownAgentSettings(
@@ -136,16 +136,16 @@ def shutdown_agent(
 
     async def work() -> None:
         clock = SystemClock()
-        around = Environment(clock, system_entropy(), Metrics(), gates)
+        around = ComponentContext(clock, system_entropy(), Metrics(), gates)
         transport, node = HttpTransport(cluster, clock), HttpTransport(kubelet, clock)
-        holder = ParentLock(socket.socket(fileno=int(os.environ[parent.SOCKET])))
+        holder = ParentLock(socket.socket(fileno=int(os.environ[launcher.SOCKET])))
         logind = DBusLogind(drop_ins=drop_ins, node=node_name)
         agent = build_shutdown_agent(transport, node, settings, logind, holder, around)
         health = HealthServer(around.metrics, agent.manager.not_ready, "shutdown agent")
         stop = asyncio.Event()
         # A shutdown that is under way is finished first: the kubelet of the node may be waiting for that.
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-        if parent.STOPPING in os.environ:
+        if launcher.STOPPING in os.environ:
             stop.set()
         try:
             await health.start(metrics_address, metrics_port)

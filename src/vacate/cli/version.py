@@ -8,7 +8,7 @@ import click
 import orjson
 
 from vacate import __version__
-from vacate.api.objectnames import LIFECYCLE_CONTROLLER
+from vacate.api.installednames import LIFECYCLE_CONTROLLER
 from vacate.api.objects import Obj
 from vacate.api.text import plain
 from vacate.cli.common import terminal

@@ -37,7 +37,7 @@ from vacate.eviction.model import Limits
 from vacate.features import FeatureGates
 from vacate.httpserver.healthserver import HealthServer
 from vacate.metrics import Metrics
-from vacate.wiring.components import Environment
+from vacate.wiring.components import ComponentContext
 from vacate.wiring.reasonlistener import ReasonSettings
 from vacate.wiring.webhook import WebhookParts, WebhookSettings
 
@@ -245,7 +245,7 @@ def _wrapping(image: str | None, host: str, port: int) -> ReasonSettings | None:
 
 
 async def _serve(transport: HttpTransport, settings: WebhookSettings, host: str, port: int) -> None:
-    around = Environment(SystemClock(), system_entropy(), Metrics(), settings.gates)
+    around = ComponentContext(SystemClock(), system_entropy(), Metrics(), settings.gates)
     parts = WebhookParts(transport, around, settings)
     health = HealthServer(around.metrics, parts.not_ready, "webhook")
     try:

@@ -66,7 +66,7 @@ from vacate.api.types.evictionrequest import (
 )
 from vacate.api.types.meta import Condition
 from vacate.api.workloads import DELETE_PREPARED
-from vacate.cache.tablewriter import Projection
+from vacate.cache.reflector import Projection
 from vacate.eviction.callers import CALLERS
 from vacate.eviction.records.reader import DAEMON_SET, MIRROR
 from vacate.eviction.registration import registering

@@ -6,7 +6,7 @@ from vacate.api.kinds import DEPLOYMENTS, HORIZONTALPODAUTOSCALERS
 from vacate.api.types import Deployment, HorizontalPodAutoscaler, Pod
 from vacate.cache.indexes import SCALING, autoscalers_of
 from vacate.kube.workloads import Workload
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.views.replacing import deployment_name
 
 _GATE = "DeploymentInterceptor"
@@ -15,7 +15,7 @@ _GATE = "DeploymentInterceptor"
 class Workloads:
     """Reads Deployments and autoscalers that the interceptors of Deployments watch in any case."""
 
-    def __init__(self, deps: Deps) -> None:
+    def __init__(self, deps: Dependencies) -> None:
         self._watched = deps.gates.enabled(_GATE)
         if self._watched:
             informers = deps.informers

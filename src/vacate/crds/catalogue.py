@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from vacate.admission.strategy import KindStrategy
 from vacate.api.kinds import Kind
-from vacate.crds.declaration import Declaration
+from vacate.crds.customresource import CustomResource
 from vacate.crds.deschedulingpolicy import DESCHEDULINGPOLICY
 from vacate.crds.evacuation import EVACUATION
 from vacate.crds.evictionrequest import EVICTIONREQUEST
 from vacate.crds.fencingpolicy import FENCINGPOLICY
 from vacate.crds.nodemaintenance import NODEMAINTENANCE
 
-DECLARATIONS: tuple[Declaration, ...] = (
+DECLARATIONS: tuple[CustomResource, ...] = (
     EVICTIONREQUEST,
     EVACUATION,
     NODEMAINTENANCE,
@@ -29,6 +29,6 @@ STRATEGIES: dict[Kind, KindStrategy] = {one.kind: one.strategy(one) for one in D
 _DECLARATIONS = {one.kind: one for one in DECLARATIONS}
 
 
-def declaration_of(kind: Kind) -> Declaration:
+def declaration_of(kind: Kind) -> CustomResource:
     """What a kind of Vacate's own declares; a KeyError for other kinds."""
     return _DECLARATIONS[kind]

@@ -8,13 +8,15 @@ from collections.abc import Sequence
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
 from vacate.crds.catalogue import DECLARATIONS, declaration_of
-from vacate.crds.declaration import Declaration
+from vacate.crds.customresource import CustomResource
 from vacate.crds.evictionrequest import EVICTIONREQUEST
 from vacate.crds.schema import structural_schema
 from vacate.crds.schema.limitsentences import describe_limits
 
 
-def definition(allowed_interceptors: Sequence[str] = (), declaration: Declaration = EVICTIONREQUEST) -> Obj:
+def definition(
+    allowed_interceptors: Sequence[str] = (), declaration: CustomResource = EVICTIONREQUEST
+) -> Obj:
     """The definition of one kind as a client would create it."""
     kind = declaration.kind
     metadata: Obj = {"name": kind.resource}
@@ -55,7 +57,7 @@ def defined_kind(definition: Obj) -> Kind:
     return next(one.kind for one in DECLARATIONS if one.kind.plural == plural)
 
 
-def _version(declaration: Declaration, allowed_interceptors: Sequence[str]) -> Obj:
+def _version(declaration: CustomResource, allowed_interceptors: Sequence[str]) -> Obj:
     schema = copy.deepcopy(structural_schema(declaration.struct))
     describe_limits(schema)
     # A definition may say no more about metadata than this; a rule needs the name to be known.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vacate.crds.declaration import CelRule
+from vacate.crds.customresource import CelRule
 
 _KEY = (
     "^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"

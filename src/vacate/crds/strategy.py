@@ -9,7 +9,7 @@ from vacate.admission.metadata import keep
 from vacate.admission.strategy import KindStrategy
 from vacate.api.fielderrors import FieldError
 from vacate.api.objects import Obj, metadata
-from vacate.crds.declaration import Declaration
+from vacate.crds.customresource import CustomResource
 
 _TRAITS = Traits(unconditional_update=False)
 
@@ -21,7 +21,7 @@ class DeclaredStrategy(KindStrategy):
     checks_finalizers = False
     new_status: ClassVar[Obj | None] = {}
 
-    def __init__(self, declaration: Declaration) -> None:
+    def __init__(self, declaration: CustomResource) -> None:
         super().__init__(declaration.kind)
         self.declaration = declaration
 

@@ -20,17 +20,17 @@ from vacate.eviction.dialects.registry import DIALECTS, dialect_of
 from vacate.eviction.engine import decide
 from vacate.eviction.model import (
     Action,
+    AlreadyComplete,
     Assign,
     CorrectHeartbeat,
     DecisionContext,
     Evict,
     Finish,
     Hold,
-    Settled,
+    NotAdmitted,
     Skip,
     Stage,
     Supersede,
-    Unadmitted,
 )
 
 _KINDS = list(DIALECTS)
@@ -72,7 +72,7 @@ def _action_of(request: EvictionRequest, pod: Pod | None, at: DecisionContext) -
 
 def _is_over(action: Action, request: EvictionRequest) -> bool:
     """Whether nothing comes of the request any more. One that has not begun names no requesters yet."""
-    return not _is_unbegun(request) and isinstance(action, Settled | Finish | Unadmitted)
+    return not _is_unbegun(request) and isinstance(action, AlreadyComplete | Finish | NotAdmitted)
 
 
 def _is_unbegun(request: EvictionRequest) -> bool:

@@ -19,17 +19,18 @@ from vacate.eviction.deadlines import (
 )
 from vacate.eviction.model import (
     Action,
+    AlreadyComplete,
     Assign,
     CompletionReason,
     CorrectHeartbeat,
     DecisionContext,
     Evict,
+    EvictionState,
     Finish,
     Hold,
+    NotAdmitted,
     Presence,
-    Process,
     ReadTarget,
-    Settled,
     Skip,
     Stage,
     Supersede,
@@ -37,7 +38,6 @@ from vacate.eviction.model import (
     Target,
     Termination,
     Turn,
-    Unadmitted,
 )
 
 TERMINATION_OVERDUE_AFTER = dt.timedelta(seconds=10)
@@ -47,12 +47,12 @@ SUPERSEDE_PAUSE = dt.timedelta(seconds=15)
 """How long a request that took over from another one lasts at least, before it is superseded itself."""
 
 
-def decide(process: Process, target: Target, context: DecisionContext) -> Action:
+def decide(process: EvictionState, target: Target, context: DecisionContext) -> Action:
     """The next step of the process."""
     if process.complete:
-        return Settled()
+        return AlreadyComplete()
     if not process.admitted:
-        return Unadmitted()
+        return NotAdmitted()
     if target.presence is Presence.UNSEEN:
         return ReadTarget()
     reason = _completion_reason(process, target)
@@ -71,13 +71,13 @@ def decide(process: Process, target: Target, context: DecisionContext) -> Action
     return (None if limit else _turn(process, context)) or _evict(process, target, context, limit)
 
 
-def cancelled(process: Process) -> bool:
+def cancelled(process: EvictionState) -> bool:
     """Whether no requester is left; a request that forbids cancellation continues regardless."""
     without_requesters = process.being_deleted or not process.requesters
     return without_requesters and not process.forbids_cancellation
 
 
-def _completion_reason(process: Process, target: Target) -> CompletionReason | None:
+def _completion_reason(process: EvictionState, target: Target) -> CompletionReason | None:
     if target.presence is Presence.GONE:
         return CompletionReason.POD_DELETED
     if target.terminal:
@@ -85,7 +85,7 @@ def _completion_reason(process: Process, target: Target) -> CompletionReason | N
     return CompletionReason.CANCELLED if cancelled(process) else None
 
 
-def _await_termination(process: Process, termination: Termination, now: dt.datetime) -> Hold:
+def _await_termination(process: EvictionState, termination: Termination, now: dt.datetime) -> Hold:
     """No turn begins or ends while the target terminates.
 
     A plain eviction costs no write for this, unless the termination is overdue: only then is there news.
@@ -116,7 +116,7 @@ def _overdue(termination: Termination) -> str:
     return "The pod is terminating and its grace period is over; waiting for its deletion."
 
 
-def _turn(process: Process, context: DecisionContext) -> Action | None:
+def _turn(process: EvictionState, context: DecisionContext) -> Action | None:
     """Whose turn it is, or None when all have had theirs."""
     if not process.interceptors:
         return None
@@ -135,7 +135,7 @@ def _turn(process: Process, context: DecisionContext) -> Action | None:
     return Assign(following, turn, process.active)
 
 
-def _waiting_stage(process: Process, now: dt.datetime) -> Stage:
+def _waiting_stage(process: EvictionState, now: dt.datetime) -> Stage:
     """What is reported while the active interceptor is waited for.
 
     Close to the deadline another controller, whose clock is ahead or which has watched for longer, may have
@@ -146,7 +146,7 @@ def _waiting_stage(process: Process, now: dt.datetime) -> Stage:
     return process.stage if process.stage and reported and near else Stage.INTERCEPTING
 
 
-def reached_limit(process: Process, context: DecisionContext) -> str:
+def reached_limit(process: EvictionState, context: DecisionContext) -> str:
     """The administrator's limit that ends the turns of interceptors, in a sentence; empty where none does."""
     if not process.interceptors:
         return ""
@@ -172,14 +172,14 @@ def _too_many(most: int) -> str:
     )
 
 
-def _turn_ended(process: Process, context: DecisionContext) -> bool:
+def _turn_ended(process: EvictionState, context: DecisionContext) -> bool:
     if process.active_completed or timed_out_before(process, context.now):
         return True
     ahead = from_the_future(process, context.now)
     return not ahead and context.now >= overdue_at(process, context.watching_since, context.now)
 
 
-def _limited(action: Action, process: Process, context: DecisionContext) -> Action:
+def _limited(action: Action, process: EvictionState, context: DecisionContext) -> Action:
     """An interceptor is not waited for beyond the request's total time."""
     duration = context.limits.duration
     if duration is None or not isinstance(action, Hold) or action.until is None:
@@ -187,7 +187,7 @@ def _limited(action: Action, process: Process, context: DecisionContext) -> Acti
     return replace(action, until=min(action.until, process.created + duration))
 
 
-def _evict(process: Process, target: Target, context: DecisionContext, limit: str = "") -> Action:
+def _evict(process: EvictionState, target: Target, context: DecisionContext, limit: str = "") -> Action:
     if target.unevictable:
         return Hold(Stage.BLOCKED, target.unevictable)
     if context.next_attempt is not None and context.now < context.next_attempt:
@@ -202,7 +202,7 @@ def _evict(process: Process, target: Target, context: DecisionContext, limit: st
     return Evict(bool(process.interceptors) or process.failed_evictions > 0, limit)
 
 
-def _supersede(process: Process, target: Target) -> Supersede | None:
+def _supersede(process: EvictionState, target: Target) -> Supersede | None:
     """Whether interceptors would get a turn in a new request that have none in this one; refused it was.
 
     The interceptors of a request are fixed. As long as it waits for a budget only, nothing is lost with it.

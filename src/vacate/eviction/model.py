@@ -76,7 +76,7 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Process:
+class EvictionState:
     """The state of one eviction request."""
 
     interceptors: tuple[str, ...]  # in the order of their turns
@@ -128,12 +128,12 @@ class DecisionContext:
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class AlreadyComplete:
     """Complete; nothing may change any more."""
 
 
 @dataclass(frozen=True, slots=True)
-class Unadmitted:
+class NotAdmitted:
     """The request did not pass admission: it is not processed, and says so."""
 
 
@@ -202,5 +202,14 @@ class Hold:
 
 
 Action = (
-    Settled | Unadmitted | ReadTarget | Finish | Assign | Skip | Supersede | CorrectHeartbeat | Evict | Hold
+    AlreadyComplete
+    | NotAdmitted
+    | ReadTarget
+    | Finish
+    | Assign
+    | Skip
+    | Supersede
+    | CorrectHeartbeat
+    | Evict
+    | Hold
 )

@@ -25,10 +25,10 @@ from vacate.api.fielderrors import (
     required,
     too_long,
 )
-from vacate.api.lenient import integer, maps, text
 from vacate.api.names import dns1123_subdomain
 from vacate.api.objects import Obj, dig
 from vacate.api.types.core import Pod
+from vacate.api.untyped import integer, maps, text
 from vacate.api.workloads import OWN_RESPONDERS
 
 PREFIXES = ("interceptor.evictionrequest.coordination.k8s.io", "evacuation.coordination.k8s.io")

@@ -14,7 +14,6 @@ from typing import Any
 import msgspec
 
 from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, Kind
-from vacate.api.lenient import mapping, maps, text
 from vacate.api.objects import Obj, metadata
 from vacate.api.times import format_time
 from vacate.api.types.core import Pod
@@ -27,6 +26,7 @@ from vacate.api.types.evictionrequest import (
     SUPERSEDES,
 )
 from vacate.api.types.meta import condition
+from vacate.api.untyped import mapping, maps, text
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evacuation.translation import other_finalizers
 from vacate.kube.patches import guarded_by_uid

@@ -24,8 +24,8 @@ from vacate.api.types.fencingpolicy import (
     NodeFencing,
 )
 from vacate.eviction.records.reader import DAEMON_SET, MIRROR
-from vacate.fencing.limits import FencingLimits, refusal
-from vacate.fencing.marks import BEGUN, REQUESTED, approves, carried_out_until
+from vacate.fencing.annotations import BEGUN, REQUESTED, approves, carried_out_until
+from vacate.fencing.limits import FencingLimits, check_limits
 from vacate.kube.nodes import is_marked_off, readiness
 
 MAX_PAUSE = 900.0
@@ -33,7 +33,7 @@ MAX_PAUSE = 900.0
 
 
 @dataclass(frozen=True, slots=True)
-class Environment:
+class FencingInputs:
     """What a decision looks at besides the policy."""
 
     nodes: Sequence[Node]
@@ -62,7 +62,7 @@ class Decision:
         self.until = at if self.until is None else min(self.until, at)
 
 
-def decide(policy: FencingPolicy, around: Environment, now: dt.datetime) -> Decision:
+def decide(policy: FencingPolicy, around: FencingInputs, now: dt.datetime) -> Decision:
     """At most one node is started at a time: each start changes what the next may do."""
     made = Decision()
     known = {row.name: row for row in policy.status.nodes}
@@ -87,7 +87,7 @@ def decide(policy: FencingPolicy, around: Environment, now: dt.datetime) -> Deci
     return made
 
 
-def waiting_pods(policy: FencingPolicy, node: str, around: Environment) -> list[Pod]:
+def waiting_pods(policy: FencingPolicy, node: str, around: FencingInputs) -> list[Pod]:
     """The pods that are a reason to fence a node: of the node itself, or those that wait for its volumes."""
     least, only_deleted = policy.spec.min_pod_priority, policy.spec.when == PODS_WAIT
     there = [pod for pod in around.pods_on(node) if pod.terminating or not only_deleted]
@@ -104,7 +104,7 @@ def _meant(policy: FencingPolicy, nodes: Sequence[Node]) -> list[Node]:
     return [node for node in nodes if selector.matches(node.metadata.labels)]
 
 
-def is_meant(policy: FencingPolicy, node: Node) -> bool:
+def selects(policy: FencingPolicy, node: Node) -> bool:
     """Whether the policy is about this node."""
     return _selector(policy).matches(node.metadata.labels)
 
@@ -154,7 +154,7 @@ def _look_at(
     node: Node,
     before: NodeFencing | None,
     pods: Sequence[Pod],
-    around: Environment,
+    around: FencingInputs,
     now: dt.datetime,
     made: Decision,
 ) -> NodeFencing:
@@ -185,7 +185,7 @@ def _look_at(
     return row(HELD, "")
 
 
-def _wait_seconds(policy: FencingPolicy, pods: Sequence[Pod], around: Environment) -> float:
+def _wait_seconds(policy: FencingPolicy, pods: Sequence[Pod], around: FencingInputs) -> float:
     shorter, usual = policy.spec.budget_spent_seconds, policy.spec.unreachable_seconds
     if shorter is not None and any(map(around.budget_spent, pods)):
         return float(min(shorter, usual))
@@ -195,7 +195,7 @@ def _wait_seconds(policy: FencingPolicy, pods: Sequence[Pod], around: Environmen
 def _choose(
     policy: FencingPolicy,
     due: Sequence[tuple[Node, NodeFencing]],
-    around: Environment,
+    around: FencingInputs,
     now: dt.datetime,
     made: Decision,
 ) -> None:
@@ -215,7 +215,7 @@ def _choose(
         made.rows.append(_with_message(row, why or "another node is fenced first"))
 
 
-def _held(policy: FencingPolicy, node: Node, around: Environment, now: dt.datetime, made: Decision) -> str:
+def _held(policy: FencingPolicy, node: Node, around: FencingInputs, now: dt.datetime, made: Decision) -> str:
     contradicted = next((one for one in policy.status.nodes if one.phase == CONTRADICTED), None)
     if contradicted is not None:
         return (
@@ -231,7 +231,7 @@ def _held(policy: FencingPolicy, node: Node, around: Environment, now: dt.dateti
     if around.heard is not None and name in around.heard:
         return f"node {name} has just reported"
     heard = frozenset(one.metadata.name for one in around.nodes) if around.heard is None else around.heard
-    return refusal(around.nodes, name, limits_of(policy), heard=heard, under_way=around.under_way)
+    return check_limits(around.nodes, name, limits_of(policy), heard=heard, under_way=around.under_way)
 
 
 def _with_message(row: NodeFencing, message: str) -> NodeFencing:

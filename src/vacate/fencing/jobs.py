@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from vacate.api.lenient import mapping, maps, sequence, text
 from vacate.api.objects import Obj, copied, dig
+from vacate.api.untyped import mapping, maps, sequence, text
 from vacate.errors import ConfigError
 from vacate.fencing.agents import Answer, read_answer, unclear
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from vacate.api.types import Node, condition
-from vacate.fencing.marks import BEGUN
+from vacate.fencing.annotations import BEGUN
 from vacate.kube.intorpercent import scaled_value
 from vacate.kube.nodes import OUT_OF_SERVICE, is_marked_off, readiness
 
@@ -21,7 +21,7 @@ class FencingLimits:
     max_fenced: int = 1  # nodes that are out of service at the same time, this one included
 
 
-def refusal(
+def check_limits(
     nodes: Sequence[Node],
     name: str,
     limits: FencingLimits,

@@ -9,10 +9,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
-from vacate.api.lenient import mapping, maps
-from vacate.api.lenient import text as text_of
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import FORBID, OWN_CONDITIONS
+from vacate.api.untyped import mapping, maps
+from vacate.api.untyped import text as text_of
 from vacate.crds.cel import listed, text
 from vacate.crds.celfields import CelFields
 from vacate.install.manifests import policyobjects

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from vacate import __version__
-from vacate.api.objectnames import DEFAULT_NAMESPACE, WEB_PORT
+from vacate.api.installednames import DEFAULT_NAMESPACE, WEB_PORT
 from vacate.api.objects import Obj
 from vacate.eviction.callers import UnverifiedCallers
 

@@ -13,7 +13,7 @@ from vacate.clock import Clock, PassiveClock
 from vacate.eviction.dialects.base import Dialect
 from vacate.interceptors.decision import Wait
 from vacate.runtime.controller import Controller
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.sdk.interceptors.context import EvictionContext
 from vacate.sdk.interceptors.controller import build
 from vacate.sdk.interceptors.interceptor import Handler, Interceptor
@@ -25,7 +25,7 @@ H = TypeVar("H")
 R = TypeVar("R")
 
 
-def interceptor_for(deps: Deps, name: str, handler: Handler, dialect: Dialect) -> Controller:
+def interceptor_for(deps: Dependencies, name: str, handler: Handler, dialect: Dialect) -> Controller:
     """The interceptor as a controller, for the requests of one API."""
     return build(deps, Interceptor(name, handler, concurrency=CONCURRENCY), dialect)
 
@@ -37,11 +37,11 @@ class SharedHandlers(Generic[H]):
     long as the controllers that use it.
     """
 
-    def __init__(self, make: Callable[[Deps], H]) -> None:
+    def __init__(self, make: Callable[[Dependencies], H]) -> None:
         self._make = make
         self._made: WeakValueDictionary[int, H] = WeakValueDictionary()
 
-    def of(self, deps: Deps) -> H:
+    def of(self, deps: Dependencies) -> H:
         """The handler of the process that has these informers."""
         found = self._made.get(id(deps.informers))
         if found is None:
@@ -56,7 +56,7 @@ class GiveWays:
     see a surge that was set back and begun again in between.
     """
 
-    def __init__(self, deps: Deps) -> None:
+    def __init__(self, deps: Dependencies) -> None:
         self.informers = deps.informers
         self._counts = Counter[str]()
 

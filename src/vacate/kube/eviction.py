@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from vacate.api.lenient import has_condition
 from vacate.api.objects import Obj, dig, name_of, terminating
 from vacate.api.selectors.labels import NOTHING, Selector, selector_of
+from vacate.api.untyped import has_condition
 from vacate.errors import ApiError
 from vacate.kube import evictionerrors as refusals
 

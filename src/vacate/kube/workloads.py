@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from vacate.api.types.apps import Deployment
 from vacate.api.types.autoscaling import HorizontalPodAutoscaler
-from vacate.kube.floors import floor_record_of, unsupported_floor
+from vacate.kube.minreplicas import floor_record_of, unsupported_floor
 from vacate.kube.surge import unsupported
 
 

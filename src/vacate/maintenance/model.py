@@ -39,7 +39,7 @@ def known_since(blockers: Iterable[Blocker]) -> dict[BlockerKey, dt.datetime]:
 
 
 @dataclass(frozen=True, slots=True)
-class Environment:
+class MaintenanceInputs:
     """What a maintenance can see."""
 
     nodes: Mapping[str, Node]  # those that it means, as far as they exist
@@ -69,7 +69,7 @@ class Environment:
 
 
 @dataclass(slots=True)
-class Plan:
+class MaintenancePlan:
     """What to do, and what to report."""
 
     now: dt.datetime

@@ -36,7 +36,7 @@ from vacate.maintenance.blockers import (
     next_report,
 )
 from vacate.maintenance.claims import claims_of
-from vacate.maintenance.model import Environment, Plan
+from vacate.maintenance.model import MaintenanceInputs, MaintenancePlan
 from vacate.maintenance.names import requester_of
 from vacate.maintenance.pods import Treatment, Verdict, assess_pod, in_wave, selector_from
 from vacate.maintenance.progress import counted, estimate, percent_of, steady
@@ -51,8 +51,8 @@ def drain_node(
     maintenance: NodeMaintenance,
     row: NodeProgress,
     node: Node,
-    around: Environment,
-    plan: Plan,
+    around: MaintenanceInputs,
+    plan: MaintenancePlan,
     now: dt.datetime,
 ) -> NodeProgress:
     """The next row of a node whose turn has come; what is done about its pods goes into the plan."""
@@ -130,8 +130,8 @@ def _held(
     maintenance: NodeMaintenance,
     pod: Pod,
     request: EvictionRequest | None,
-    around: Environment,
-    plan: Plan,
+    around: MaintenanceInputs,
+    plan: MaintenancePlan,
     now: dt.datetime,
 ) -> Blocker | None:
     """What holds a pod that is to be evicted; None while it moves on."""
@@ -166,7 +166,7 @@ def _leave(
     pod: Pod,
     verdict: Verdict,
     request: EvictionRequest | None,
-    plan: Plan,
+    plan: MaintenancePlan,
     now: dt.datetime,
 ) -> None:
     """Request the eviction; delete a DaemonSet pod, which is not evicted, once its interceptors are done.

@@ -22,7 +22,7 @@ from vacate.api.types.nodemaintenance import (
 from vacate.maintenance.blockerrecords import node_blocker
 from vacate.maintenance.blockers import CONDITIONS_REFUSED, from_node, from_turn, from_withdrawal
 from vacate.maintenance.claims import claims_of
-from vacate.maintenance.model import ACTIVE, STARTED, Environment, Plan
+from vacate.maintenance.model import ACTIVE, STARTED, MaintenanceInputs, MaintenancePlan
 from vacate.maintenance.nodedrain import drain_node
 from vacate.maintenance.pods import selector_from
 from vacate.maintenance.progress import is_done, plausible
@@ -47,10 +47,10 @@ def meant_nodes(maintenance: NodeMaintenance, nodes: Sequence[Node]) -> list[str
 
 
 def plan_maintenance(
-    maintenance: NodeMaintenance, names: Sequence[str], around: Environment, now: dt.datetime
-) -> Plan:
+    maintenance: NodeMaintenance, names: Sequence[str], around: MaintenanceInputs, now: dt.datetime
+) -> MaintenancePlan:
     """The next steps of a maintenance that is not being deleted."""
-    plan = Plan(now)
+    plan = MaintenancePlan(now)
     created = maintenance.metadata.creation_timestamp
     before = {row.name: plausible(row, created, now) for row in maintenance.status.nodes}
     rows = {name: _present(before.get(name), name, around.nodes.get(name)) for name in names}
@@ -93,7 +93,7 @@ def plan_maintenance(
     return plan
 
 
-def _add_refusals(plan: Plan, around: Environment) -> None:
+def _add_refusals(plan: MaintenancePlan, around: MaintenanceInputs) -> None:
     """What was refused of nodes, and of pods that stay. Where all is done, nothing is blocked any more."""
     done = bool(plan.rows) and all(is_done(row) for row in plan.rows)
     for (kind, node), message in sorted(around.refused_nodes.items()):
@@ -140,7 +140,7 @@ def _started(row: NodeProgress, node: Node, now: dt.datetime) -> NodeProgress:
 
 
 def _ready_to_start(
-    maintenance: NodeMaintenance, rows: Mapping[str, NodeProgress], around: Environment
+    maintenance: NodeMaintenance, rows: Mapping[str, NodeProgress], around: MaintenanceInputs
 ) -> bool:
     """Whether all nodes are cordoned that must be before one is drained."""
     return maintenance.spec.cordon != ALL_FIRST or all(
@@ -150,7 +150,9 @@ def _ready_to_start(
     )
 
 
-def _turns(maintenance: NodeMaintenance, rows: Mapping[str, NodeProgress], around: Environment) -> Turns:
+def _turns(
+    maintenance: NodeMaintenance, rows: Mapping[str, NodeProgress], around: MaintenanceInputs
+) -> Turns:
     spec = maintenance.spec
     there = {name: around.nodes[name] for name in rows if name in around.nodes}
     limit = around.limits.draining_nodes

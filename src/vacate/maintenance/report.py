@@ -27,14 +27,14 @@ from vacate.api.types.nodemaintenance import (
     NodeProgress,
 )
 from vacate.kube.patches import guarded
-from vacate.maintenance.model import Plan
+from vacate.maintenance.model import MaintenancePlan
 from vacate.maintenance.progress import is_done
 from vacate.views.phrases import counted
 
 CONDITIONS = (DRAINING, DRAINED, BLOCKED)
 
 
-def status_of(maintenance: NodeMaintenance, plan: Plan, now: dt.datetime) -> NodeMaintenanceStatus:
+def status_of(maintenance: NodeMaintenance, plan: MaintenancePlan, now: dt.datetime) -> NodeMaintenanceStatus:
     """The status to write."""
     rows = _within_names(plan.rows[:MAX_NODES])
     phase = _phase(rows, blocked=bool(plan.blockers))
@@ -70,13 +70,13 @@ def _within_names(rows: Sequence[NodeProgress]) -> list[NodeProgress]:
     return found
 
 
-def newly_drained(maintenance: NodeMaintenance, plan: Plan) -> list[str]:
+def newly_drained(maintenance: NodeMaintenance, plan: MaintenancePlan) -> list[str]:
     """The nodes that the plan reports as drained for the first time."""
     before = {row.name for row in maintenance.status.nodes if row.phase == DRAINED}
     return [row.name for row in plan.rows if row.phase == DRAINED and row.name not in before]
 
 
-def keep_draining(maintenance: NodeMaintenance, plan: Plan, nodes: Collection[str]) -> None:
+def keep_draining(maintenance: NodeMaintenance, plan: MaintenancePlan, nodes: Collection[str]) -> None:
     """Report these nodes as draining, with the counts of the last report: not all of their pods are known."""
     before = {row.name: row for row in maintenance.status.nodes}
     for place, row in enumerate(plan.rows):

@@ -10,12 +10,12 @@ import os
 from collections.abc import Sequence
 from typing import IO
 
+from vacate.api.installednames import SHUTDOWN_REQUESTER
 from vacate.api.kinds import NODES, PODS
-from vacate.api.objectnames import SHUTDOWN_REQUESTER
 from vacate.api.types import Node
 from vacate.errors import ConfigError
-from vacate.nodeagent.leftovers import Leftovers
 from vacate.nodeagent.logservice import LogService
+from vacate.nodeagent.orphans import Orphans
 from vacate.nodeagent.pods import PodReconciler
 from vacate.nodeagent.pressure.manager import PressureManager
 from vacate.nodeagent.pressure.measures import measure
@@ -32,7 +32,7 @@ from vacate.nodeagent.shutdown.state import ManagerState, marks_of, shutdown_eve
 from vacate.nodeagent.view import AgentPod
 from vacate.queue.limits import Backoff
 from vacate.runtime.controller import Controller, Source
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.manager import Manager, Runnable
 from vacate.runtime.reconcile import Key
 from vacate.runtime.tasks import finish
@@ -48,7 +48,7 @@ class NodeAgent:
 
     def __init__(
         self,
-        deps: Deps,
+        deps: Dependencies,
         settings: AgentSettings,
         runtime: ContainerRuntime,
         runnables: Sequence[Runnable] = (),
@@ -67,7 +67,7 @@ class NodeAgent:
             settings,
             runtime.name,
             boot,
-            Leftovers(deps.client, self.pods, settings.name),
+            Orphans(deps.client, self.pods, settings.name),
             self.pods.volumes_in_use,
         )
         self.pods.ours = lambda: not node.foreign

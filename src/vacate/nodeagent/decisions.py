@@ -15,7 +15,7 @@ HEALTHY_AFTER = 2 * MAX_BACKOFF
 
 
 @dataclass(slots=True)
-class Plan:
+class PodPlan:
     """What is due now."""
 
     start: list[str] = field(default_factory=list)
@@ -28,12 +28,12 @@ class Plan:
         self.again = moment if self.again is None else min(self.again, moment)
 
 
-def plan(pod: AgentPod, progress: PodProgress, now: dt.datetime, *, terminating: bool = False) -> Plan:
+def plan(pod: AgentPod, progress: PodProgress, now: dt.datetime, *, terminating: bool = False) -> PodPlan:
     """The next steps. Init containers run one after the other, then all others at once.
 
     `terminating`: the node goes down, and the pod with it.
     """
-    made = Plan()
+    made = PodPlan()
     if pod.deleting or pod.terminal or terminating:
         made.stop = _running(pod, progress)
         return made
@@ -81,7 +81,7 @@ def failures_after(state: Progress) -> int:
 
 
 def _keep_running(
-    container: AgentContainer, state: Progress, made: Plan, now: dt.datetime, policy: str
+    container: AgentContainer, state: Progress, made: PodPlan, now: dt.datetime, policy: str
 ) -> None:
     if state.running or state.starting:
         return

@@ -17,13 +17,13 @@ from vacate.client.requests import STRATEGIC_PATCH
 from vacate.errors import Conflict, NotFound
 from vacate.kube.patches import pod_status_patch
 from vacate.nodeagent.addresses import AddressPool
-from vacate.nodeagent.adopt import CONTAINER, NAMESPACE, POD, UID, adopt_runs, adopt_status, run_of
 from vacate.nodeagent.conditions import DEADLINE
 from vacate.nodeagent.containers.manager import ContainerManager
-from vacate.nodeagent.decisions import Plan, plan
+from vacate.nodeagent.decisions import PodPlan, plan
 from vacate.nodeagent.model import NodeReason, PodProgress, TerminationCause, Waiting
 from vacate.nodeagent.podrecord import PodRecord, facts, load_all
 from vacate.nodeagent.podworker import PodWorker, newer
+from vacate.nodeagent.recovery import CONTAINER, NAMESPACE, POD, UID, adopt_runs, adopt_status, run_of
 from vacate.nodeagent.runtime.protocol import ContainerRuntime, ContainerState
 from vacate.nodeagent.settings import TAINT, AgentSettings
 from vacate.nodeagent.status import REJECTED, Addresses, phase_when_stopped
@@ -32,7 +32,7 @@ from vacate.nodeagent.volumes.inuse import VolumesInUse
 from vacate.nodeagent.volumes.manager import PodVolumes
 from vacate.nodeagent.volumes.storage import PodFolder
 from vacate.queue.queue import Queue
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
 
 log = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ class PodReconciler:
 
     def __init__(
         self,
-        deps: Deps,
+        deps: Dependencies,
         pods: Reader[AgentPod],
         runtime: ContainerRuntime,
         settings: AgentSettings,
@@ -222,7 +222,7 @@ class PodReconciler:
         if until is not None and until <= now and not (held.ending or held.pod.terminal or held.pod.deleting):
             held.order(held.pod.grace_seconds, 0.0, DEADLINE, self._asking(held))
         idle = (self._refuse(held) or held.rejected) and not held.pod.deleting
-        steps = Plan() if idle else plan(held.pod, held.progress, now, terminating=held.ending)
+        steps = PodPlan() if idle else plan(held.pod, held.progress, now, terminating=held.ending)
         held.phase = held.phase or steps.phase
         for name in steps.start:
             self.containers.start(held, name)
@@ -234,7 +234,7 @@ class PodReconciler:
             return Done()
         return await self._next_look(held, steps)
 
-    async def _next_look(self, held: PodWorker, steps: Plan) -> Outcome:
+    async def _next_look(self, held: PodWorker, steps: PodPlan) -> Outcome:
         assert held.pod is not None
         until = None if held.ending or held.pod.terminal else held.pod.active_until
         moments = [one for one in (steps.again, until) if one is not None]

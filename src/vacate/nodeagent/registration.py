@@ -22,12 +22,12 @@ from vacate.errors import (
     TransportError,
 )
 from vacate.kube.patches import guarded
-from vacate.nodeagent.leftovers import Leftovers, why_not_ready
 from vacate.nodeagent.nodeobject import AGENT, node_conditions, node_object, node_status, shows
+from vacate.nodeagent.orphans import Orphans, why_not_ready
 from vacate.nodeagent.settings import AgentSettings
 from vacate.nodeagent.shutdown.state import Marks
 from vacate.nodeagent.volumes.inuse import VolumesInUse
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.reconcile import Done, Key, Later, Outcome, Terminal
 
 LEASE_NAMESPACE = "kube-node-lease"
@@ -44,12 +44,12 @@ class NodeReconciler:
 
     def __init__(
         self,
-        deps: Deps,
+        deps: Dependencies,
         nodes: Reader[Node],
         settings: AgentSettings,
         runtime: str,
         boot: str,
-        leftovers: Leftovers,
+        leftovers: Orphans,
         volumes_in_use: VolumesInUse,
     ) -> None:
         self._client = deps.client
@@ -197,7 +197,7 @@ class Heartbeat:
 
     name = "heartbeat"
 
-    def __init__(self, deps: Deps, settings: AgentSettings, node: NodeReconciler) -> None:
+    def __init__(self, deps: Dependencies, settings: AgentSettings, node: NodeReconciler) -> None:
         self._client, self._clock, self._entropy = deps.client, deps.clock, deps.entropy
         self._settings, self._node = settings, node
 

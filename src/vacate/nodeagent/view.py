@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 
 from vacate.api.integers import MAX_INT32
-from vacate.api.lenient import maps
 from vacate.api.objects import Obj
 from vacate.api.times import parse_time
 from vacate.api.types.core import TERMINAL_PHASES, Resources, Toleration
 from vacate.api.types.meta import ObjectMeta, Projection
+from vacate.api.untyped import maps
 
 DEFAULT_GRACE_SECONDS = 30
 

@@ -24,7 +24,6 @@ from vacate.api.kinds import (
     STATEFULSETS,
     Kind,
 )
-from vacate.api.lenient import controller_of
 from vacate.api.objects import Obj, dig
 from vacate.api.types import (
     Deployment,
@@ -35,10 +34,11 @@ from vacate.api.types import (
     PodDisruptionBudget,
 )
 from vacate.api.types.nodemaintenance import Blocker, BlockerRemedy, PodRules
+from vacate.api.untyped import controller_of
 from vacate.api.workloads import DELETE_PREPARED
 from vacate.client.codec import codec_for
 from vacate.interceptors.forecast import forecast_of, may_go_prepared
-from vacate.kube.floors import scales
+from vacate.kube.minreplicas import scales
 from vacate.kube.workloads import Workload
 from vacate.maintenance.blockerrecords import blocker
 from vacate.maintenance.blockers import (

@@ -25,10 +25,10 @@ from vacate.api.kinds import (
     STATEFULSETS,
     Kind,
 )
-from vacate.api.lenient import controller_of, has_condition, integer
 from vacate.api.objects import Obj, copied, dig
 from vacate.api.times import format_time
 from vacate.api.types.core import TERMINAL_PHASES
+from vacate.api.untyped import controller_of, has_condition, integer
 from vacate.embedded.apiserver.response.stored import encoder, key_of
 from vacate.embedded.nodes.nodeobjects import NodeShape
 from vacate.embedded.registry.strategies import strategy_for

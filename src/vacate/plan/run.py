@@ -42,7 +42,7 @@ from vacate.runtime.manager import Manager
 from vacate.sdk import EvictionContext, Interceptor, interceptor_controllers
 from vacate.sim.cluster import World, WorldSettings
 from vacate.sim.run import Sim, run_sim, stream_of
-from vacate.wiring.components import Environment, component_dependencies
+from vacate.wiring.components import ComponentContext, component_dependencies
 from vacate.wiring.controllers import CONTROLLERS as PRODUCT_CONTROLLERS
 
 MAX_BACKOFF_SECONDS = 1200.0
@@ -242,7 +242,7 @@ class _Drain:
         if not serving:
             return
 
-        def build(link: Transport, around: Environment) -> Manager:
+        def build(link: Transport, around: ComponentContext) -> Manager:
             deps, recorder = component_dependencies(link, "interceptors", around)
             return Manager(deps.informers, interceptor_controllers(deps, serving), runnables=[recorder])
 

@@ -10,9 +10,9 @@ from enum import Enum
 from itertools import chain
 from typing import Any
 
-from vacate.api.lenient import controller_of
 from vacate.api.objects import Obj, dig
 from vacate.api.times import parse_time
+from vacate.api.untyped import controller_of
 from vacate.embedded.nodes.projections import SimulatedPod
 from vacate.embedded.nodes.timings import NEVER, PodTimings
 from vacate.maintenance.blockers import TERMINATION_OVERDUE

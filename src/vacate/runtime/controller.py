@@ -14,7 +14,7 @@ from vacate.cache.informer import Informer
 from vacate.errors import ApiError, Conflict, VacateError
 from vacate.queue.limits import Backoff
 from vacate.queue.queue import Queue
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.reconcile import MAX_RETRY_SECONDS, Done, Key, Later, Outcome, Reconciler, Terminal
 from vacate.runtime.refusals import WriteRefusals
 from vacate.runtime.refusedwrites import RefusedWrites
@@ -48,7 +48,7 @@ class Controller:
         name: str,
         reconciler: Reconciler,
         sources: Sequence[Source[Any]],
-        deps: Deps,
+        deps: Dependencies,
         *,
         workers: int = 1,
         backoff: Backoff[Key] | None = None,

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from vacate.api.kinds import Kind
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cache.informer import Informer, Tuning
+from vacate.cache.reflector import Projection
 from vacate.cache.store import IndexFunction
-from vacate.cache.tablewriter import Projection
 from vacate.client.client import Client
 from vacate.clock import Clock
 from vacate.entropy import Entropy
@@ -169,7 +169,7 @@ def _seconds_stalled(informer: Informer[Any], now: dt.datetime) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Deps:
+class Dependencies:
     """Everything that a controller may need; nothing in it is ever None."""
 
     client: Client

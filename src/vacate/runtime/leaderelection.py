@@ -17,8 +17,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from vacate.api.installednames import TROUBLE
 from vacate.api.kinds import LEASES
-from vacate.api.objectnames import TROUBLE
 from vacate.api.objects import Obj
 from vacate.api.times import format_micro_time, format_time
 from vacate.client.client import Client

@@ -8,7 +8,7 @@ from collections.abc import Coroutine, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from vacate import __version__
-from vacate.api.objectnames import LAST_WORK, MANAGER_VERSION
+from vacate.api.installednames import LAST_WORK, MANAGER_VERSION
 from vacate.api.times import format_time
 from vacate.runtime.controller import Controller
 from vacate.runtime.dependencies import InformerFactory

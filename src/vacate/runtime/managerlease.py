@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from vacate.api.installednames import MANAGER
 from vacate.api.kinds import LEASES
-from vacate.api.objectnames import MANAGER
 from vacate.api.options import ListOptions
 from vacate.api.types import Lease
 from vacate.client.client import Client

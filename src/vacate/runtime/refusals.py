@@ -16,7 +16,7 @@ from vacate.api.kinds import Kind
 from vacate.api.text import plain
 from vacate.api.types import ObjectMeta
 from vacate.errors import ApiError
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.refusedwrites import WriteRefusal
 
 REASON = "WriteRefused"
@@ -38,7 +38,7 @@ class _Object(Protocol):
 class WriteRefusals:
     """What is refused to one controller at present; Events say so, and its process knows."""
 
-    def __init__(self, deps: Deps) -> None:
+    def __init__(self, deps: Dependencies) -> None:
         self._deps = deps
         # By the UID of the object that a write was for: with when the Event was written.
         self._found: dict[str, tuple[WriteRefusal, dt.datetime]] = {}

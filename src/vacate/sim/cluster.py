@@ -35,7 +35,7 @@ from vacate.features import FeatureGates
 from vacate.metrics import Unmeasured
 from vacate.runtime.manager import Manager
 from vacate.runtime.recorder import BUFFER
-from vacate.sim.faults.transport import FaultyTransport, Plan, RandomPlan, RequestFaultRates
+from vacate.sim.faults.transport import FaultSource, FaultyTransport, RandomPlan, RequestFaultRates
 from vacate.sim.history import is_healthy
 from vacate.sim.network import Network
 from vacate.sim.process import Process, Program
@@ -43,14 +43,14 @@ from vacate.sim.run import Sim
 from vacate.sim.server import SimServer
 from vacate.wire.message import Peer
 from vacate.wiring.components import (
+    ComponentContext,
     ControllerDescriptor,
-    Environment,
     component_dependencies,
     component_manager,
 )
 from vacate.wiring.controllers import CONTROLLERS as PRODUCT_CONTROLLERS
 
-Build = Callable[[Transport, Environment], Program]
+Build = Callable[[Transport, ComponentContext], Program]
 """Makes what one life of a process runs."""
 
 
@@ -79,7 +79,7 @@ class WorldSettings:
         default_factory=RequestFaultRates
     )  # what goes wrong with requests of the parts
     # The same by a plan for each part, asked for by name at each of its starts; it goes before `chances`.
-    plans: Callable[[str], Plan] | None = None
+    plans: Callable[[str], FaultSource] | None = None
     # Seconds by which the clock of a part is ahead, by name; that of "server" too.
     skews: Mapping[str, float] = field(default_factory=dict)
 
@@ -220,11 +220,11 @@ class World:
 
     # How the processes are made
 
-    def _around(self, name: str) -> Environment:
+    def _around(self, name: str) -> ComponentContext:
         skew = self.settings.skews.get(name, 0.0)
         clock = self.sim.skewed_clock(skew) if skew else self.sim.clock
         chosen = self.settings
-        return Environment(
+        return ComponentContext(
             clock,
             self._fresh_stream(name),
             self.server.metrics,

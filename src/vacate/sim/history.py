@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from vacate.api.lenient import has_condition
 from vacate.api.objects import Obj, dig
 from vacate.api.selectors.labels import selector_of
+from vacate.api.untyped import has_condition
 from vacate.embedded.store.log import Record
 
 EVICTED = "EvictionByEvictionAPI"

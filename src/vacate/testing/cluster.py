@@ -44,7 +44,7 @@ from vacate.testing.builders import pdb
 from vacate.testing.builders import pod as build_pod
 from vacate.testing.evictions import SimulatedEviction, messages_of
 from vacate.testing.kinds import placed
-from vacate.wiring.components import Environment, component_dependencies
+from vacate.wiring.components import ComponentContext, component_dependencies
 
 DAY = dt.timedelta(days=1)
 _AFTERWARDS = 60.0
@@ -111,7 +111,7 @@ class SimulatedCluster:
         check_simulated(*interceptors)
         self._check_served(interceptors)
 
-        def build(link: Transport, around: Environment) -> Manager:
+        def build(link: Transport, around: ComponentContext) -> Manager:
             around = replace(around, clock=clock or around.clock)
             deps, recorder = component_dependencies(wrap_transport(link), name, around)
             return Manager(deps.informers, interceptor_controllers(deps, interceptors), runnables=[recorder])

@@ -24,10 +24,10 @@ from vacate.eviction.model import (
     Evict,
     Finish,
     Hold,
+    NotAdmitted,
     Skip,
     Stage,
     Supersede,
-    Unadmitted,
 )
 from vacate.eviction.records.patches import superseded_because
 from vacate.kube.workloads import Workload
@@ -121,7 +121,7 @@ def _overdue_or_at_work(inputs: ExplanationInput, action: Action, just_started: 
 
 def _section_of(inputs: ExplanationInput, action: Action) -> Section:
     match action:
-        case Unadmitted():
+        case NotAdmitted():
             return unadmitted(inputs)
         case Finish(reason):
             return finishing(inputs, reason)

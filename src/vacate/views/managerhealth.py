@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from vacate.api.objectnames import DEFAULT_NAMESPACE, MANAGER, TROUBLE, VIEWER
+from vacate.api.installednames import DEFAULT_NAMESPACE, MANAGER, TROUBLE, VIEWER
 from vacate.api.text import plain
 from vacate.api.times import EARLIEST
 from vacate.api.types import Lease, ObjectMeta

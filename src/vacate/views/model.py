@@ -11,7 +11,7 @@ from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.nodemaintenance import NodeMaintenance
 from vacate.api.types.policy import PodDisruptionBudget
 from vacate.eviction.dialects.registry import dialect_of
-from vacate.eviction.model import Process, Stage, Target
+from vacate.eviction.model import EvictionState, Stage, Target
 from vacate.kube.workloads import Workload
 from vacate.views.phrases import command_line, sentence
 from vacate.views.turns import TurnView
@@ -131,7 +131,7 @@ class ExplanationInput:
     workload: Workload | None = None  # of the pod; None where it was not read
 
     @property
-    def process(self) -> Process:
+    def process(self) -> EvictionState:
         """The request as the engine reads it."""
         return dialect_of(self.request).process(self.request)
 

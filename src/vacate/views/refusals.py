@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from vacate.api.objectnames import CONFINES, DEFAULT_NAMESPACE
+from vacate.api.installednames import CONFINES, DEFAULT_NAMESPACE
 from vacate.views.model import Remedy
 from vacate.views.phrases import command_line
 

@@ -10,7 +10,7 @@ from vacate.api.types.autoscaling import HorizontalPodAutoscaler
 from vacate.api.types.core import Pod
 from vacate.api.workloads import DEPLOYMENT_INTERCEPTOR, OPT_IN, TEMPLATE_HASH
 from vacate.eviction.registration import registered_names, registering_part
-from vacate.kube.floors import unsupported_floor
+from vacate.kube.minreplicas import unsupported_floor
 from vacate.kube.surge import surge_limit, unsupported
 from vacate.kube.workloads import Workload, is_at_most
 from vacate.views.model import Remedy

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
+from vacate.api.installednames import MANAGER
 from vacate.api.kinds import (
     FENCINGPOLICIES,
     LEASES,
@@ -20,7 +21,6 @@ from vacate.api.kinds import (
     PODS,
     STORAGECLASSES,
 )
-from vacate.api.objectnames import MANAGER
 from vacate.api.types import Lease, Node, PersistentVolume, Pod, PodDisruptionBudget, StorageClass
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.fencingpolicy import FencingPolicy

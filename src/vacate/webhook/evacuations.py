@@ -5,9 +5,9 @@ from __future__ import annotations
 from vacate.admission.context import Context
 from vacate.api.fielderrors import FieldError, forbidden
 from vacate.api.kinds import EVACUATIONS
-from vacate.api.lenient import mapping
 from vacate.api.objects import Obj
 from vacate.api.types.evacuation import Evacuation, EvacuationStatus
+from vacate.api.untyped import mapping
 from vacate.crds.evacuation import EVACUATION
 from vacate.crds.evacuation.spec import merged_evacuators
 from vacate.crds.evacuation.strategy import EvacuationStrategy, registration_of

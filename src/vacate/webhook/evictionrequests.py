@@ -10,9 +10,9 @@ from vacate.admission.context import Context
 from vacate.admission.pipeline import admit_create
 from vacate.api.fielderrors import FieldError, forbidden
 from vacate.api.kinds import EVICTIONREQUESTS, LIFECYCLE_REQUESTS
-from vacate.api.lenient import mapping
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import EvictionRequest, EvictionRequestStatus
+from vacate.api.untyped import mapping
 from vacate.crds.evictionrequest import EVICTIONREQUEST
 from vacate.crds.evictionrequest.strategy import EvictionRequestStrategy
 from vacate.crds.evictionrequest.target import registration_of, require_own_node, target_pod

@@ -15,8 +15,8 @@ from prometheus_client import Counter
 from vacate.admission.pods.forcedeletion import ForceDeletionReason, Guard, may_leave_processes, review
 from vacate.admission.pods.forcedeletionevents import force_deletion_event
 from vacate.api.kinds import EVENTS, PODS
-from vacate.api.lenient import mapping
 from vacate.api.objects import Obj, dig, name_of, namespace_of
+from vacate.api.untyped import mapping
 from vacate.client.client import Client
 from vacate.clock import PassiveClock
 from vacate.errors import AlreadyExists, ApiError, ConfigError, NotFound, TransportError

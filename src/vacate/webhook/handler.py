@@ -29,7 +29,7 @@ from vacate.webhook.admissionreview import (
 )
 from vacate.webhook.budget import ReviewBudget
 from vacate.webhook.metrics import WebhookMetrics
-from vacate.webhook.reviewer import PATHS, Path, Reviewer, WebhookConfig, check_kind
+from vacate.webhook.reviewer import PATHS, Reviewer, Route, WebhookConfig, check_kind
 from vacate.wire.mediatypes import JSON, media_type
 from vacate.wire.message import Request, Response
 
@@ -73,7 +73,7 @@ class Service:
         self._metrics.seconds.labels(request.path).observe(self._clock.monotonic() - began)
         return response
 
-    async def _answer(self, path: Path, request: Request) -> tuple[str, Response]:
+    async def _answer(self, path: Route, request: Request) -> tuple[str, Response]:
         try:
             self._check_client(request)
             _check_form(request)
@@ -100,7 +100,7 @@ class Service:
             shown = f"is for {name[:100]!r}" if name else "is missing"
             raise Forbidden(f"the client certificate {shown}, and reviews are taken from others only")
 
-    async def _review(self, path: Path, review: AdmissionRequest, waits: float) -> ReviewResult:
+    async def _review(self, path: Route, review: AdmissionRequest, waits: float) -> ReviewResult:
         """What is wrong with us or with the cluster is no verdict: the failure policy decides then."""
         try:
             async with asyncio.timeout(min(self._answer_seconds, path.answer_seconds, waits)):

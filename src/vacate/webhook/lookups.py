@@ -65,7 +65,7 @@ class ObjectLookup:
 Question = AccessCheck | ObjectLookup
 
 
-class Unanswered(Exception):
+class LookupRequired(Exception):
     """A review needs to know this first."""
 
     def __init__(self, question: Question) -> None:
@@ -84,14 +84,14 @@ class LookupResults:
         """Whether the access is allowed."""
         question = AccessCheck.about(access)
         if question not in self.rights:
-            raise Unanswered(question)
+            raise LookupRequired(question)
         return self.rights[question]
 
     def lookup(self, kind: Kind, namespace: str, name: str) -> Obj | None:
         """The object, None where there is none."""
         question = ObjectLookup(kind, namespace, name)
         if question not in self.objects:
-            raise Unanswered(question)
+            raise LookupRequired(question)
         return self.objects[question]
 
     def with_right(self, question: AccessCheck, allowed: bool) -> LookupResults:

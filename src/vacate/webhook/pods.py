@@ -16,8 +16,8 @@ from vacate.admission.pods.registrationrules import PodRule
 from vacate.api import status
 from vacate.api.jsonpatch import json_patch
 from vacate.api.kinds import NAMESPACES, PODS
-from vacate.api.lenient import controller_of, mapping
 from vacate.api.objects import Obj, dig
+from vacate.api.untyped import controller_of, mapping
 from vacate.errors import BadRequest
 from vacate.eviction.registration import annotations_of, registering
 from vacate.webhook.admissionreview import ALLOWED, AdmissionRequest, ReviewResult

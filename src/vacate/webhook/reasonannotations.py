@@ -17,14 +17,14 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from vacate.admission.pods.terminationcause import PodDeletion, reason_change
 from vacate.api.kinds import PODS
-from vacate.api.lenient import mapping
 from vacate.api.objects import Obj, dig, terminating
 from vacate.api.terminationreason import ANNOTATION
+from vacate.api.untyped import mapping
 from vacate.client.client import Client
 from vacate.clock import Clock
 from vacate.errors import ApiError, NotFound, TransportError
 from vacate.webhook.admissionreview import AdmissionRequest
-from vacate.webhook.lookups import LookupResults, ObjectLookup, Unanswered
+from vacate.webhook.lookups import LookupRequired, LookupResults, ObjectLookup
 
 _log = logging.getLogger(__name__)
 
@@ -75,7 +75,7 @@ class ReasonAnnotator:
             try:
                 change = reason_change(deletion, pod, known.lookup)
                 break
-            except Unanswered as broken_off:
+            except LookupRequired as broken_off:
                 question = broken_off.question
                 assert isinstance(question, ObjectLookup)
                 known = known.with_object(question, await question.found(self._client))

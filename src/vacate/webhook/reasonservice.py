@@ -13,9 +13,9 @@ import asyncio
 import logging
 
 from vacate.api.kinds import PODS, TOKENREVIEWS
-from vacate.api.lenient import mapping
 from vacate.api.objects import Obj, dig
 from vacate.api.terminationreason import ANNOTATION, AUDIENCE, clean_reason
+from vacate.api.untyped import mapping
 from vacate.client.client import Client
 from vacate.errors import (
     ApiError,

@@ -32,11 +32,11 @@ from vacate.api.fielderrors import FieldError, forbidden
 from vacate.api.integers import parse_version
 from vacate.api.jsonpatch import json_patch
 from vacate.api.kinds import PODS, Kind
-from vacate.api.lenient import attempted_name, mapping, text
 from vacate.api.objects import Obj, copied, dig, metadata
 from vacate.api.types import ObjectMeta
 from vacate.api.types.evictionrequest import ADMITTED_STAMP
 from vacate.api.types.readable import decodes, is_complete, readable_status
+from vacate.api.untyped import attempted_name, mapping, text
 from vacate.crds.evictionrequest.exclusion import requests_by_others
 from vacate.crds.evictionrequest.target import deletion_of, live_pod, named_pod, require_right_to_delete
 from vacate.crds.schema import structure

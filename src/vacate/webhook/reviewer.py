@@ -36,7 +36,7 @@ from vacate.webhook.evacuations import EVACUATION_REVIEWS
 from vacate.webhook.evictionbridge import EvictionBridge
 from vacate.webhook.evictionrequests import EVICTION_REQUEST_REVIEWS, validate_of_node
 from vacate.webhook.forcedeletions import ForceDeletionRecorder
-from vacate.webhook.lookups import AccessCheck, LookupResults, ObjectLookup, Question, Unanswered
+from vacate.webhook.lookups import AccessCheck, LookupRequired, LookupResults, ObjectLookup, Question
 from vacate.webhook.reasonannotations import ReasonAnnotator
 from vacate.webhook.requestreviews import RequestReviews
 from vacate.webhook.reviewcache import ReviewCache
@@ -226,7 +226,7 @@ def review_with(
     )
     try:
         return review(request, ctx, config)
-    except Unanswered as broken_off:
+    except LookupRequired as broken_off:
         return broken_off.question
     except ApiError as refusal:
         return ReviewResult(refusal)
@@ -236,7 +236,7 @@ Answer = Callable[[Reviewer, AdmissionRequest, WebhookConfig], Awaitable[ReviewR
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class Route:
     """One path: the kind that it is for, and who answers."""
 
     kind: Kind
@@ -246,25 +246,25 @@ class Path:
     refuses: bool = True  # whether it ever refuses a write
 
 
-def _completed(reviews: RequestReviews) -> Path:
+def _completed(reviews: RequestReviews) -> Route:
     def answer(it: Reviewer, request: AdmissionRequest, config: WebhookConfig) -> Awaitable[ReviewResult]:
         return it.complete(reviews, request, config)
 
-    return Path(reviews.kind, answer, REQUEST_BYTES)
+    return Route(reviews.kind, answer, REQUEST_BYTES)
 
 
-def _checked(reviews: RequestReviews) -> Path:
+def _checked(reviews: RequestReviews) -> Route:
     def answer(it: Reviewer, request: AdmissionRequest, config: WebhookConfig) -> Awaitable[ReviewResult]:
         return it.check(reviews, request, config)
 
-    return Path(reviews.kind, answer, REQUEST_BYTES)
+    return Route(reviews.kind, answer, REQUEST_BYTES)
 
 
-def _decided(review: Review, kind: Kind = PODS, max_bytes: int = POD_BYTES) -> Path:
-    return Path(kind, lambda it, request, config: it.decide(review, request, config), max_bytes)
+def _decided(review: Review, kind: Kind = PODS, max_bytes: int = POD_BYTES) -> Route:
+    return Route(kind, lambda it, request, config: it.decide(review, request, config), max_bytes)
 
 
-PATHS: Mapping[str, Path] = {
+PATHS: Mapping[str, Route] = {
     "/mutate/evictionrequests": _completed(EVICTION_REQUEST_REVIEWS),
     "/validate/evictionrequests": _checked(EVICTION_REQUEST_REVIEWS),
     "/mutate/evacuations": _completed(EVACUATION_REVIEWS),
@@ -276,13 +276,13 @@ PATHS: Mapping[str, Path] = {
     "/mutate/workloadpods": _decided(lambda ask, ctx, _: pods.register(ask, ctx)),
     "/mutate/prestophooks": _decided(lambda ask, ctx, config: pods.wrap_hooks(ask, ctx, config.wrapper)),
     "/validate/pods": _decided(lambda ask, ctx, _: pods.validate(ask, ctx)),
-    "/validate/evictions": Path(PODS, Reviewer.evict),
-    "/annotate/reasons": Path(PODS, Reviewer.annotate, answer_seconds=1.7, refuses=False),
-    "/record/forcedeletions": Path(PODS, Reviewer.record, answer_seconds=1.7, refuses=False),
+    "/validate/evictions": Route(PODS, Reviewer.evict),
+    "/annotate/reasons": Route(PODS, Reviewer.annotate, answer_seconds=1.7, refuses=False),
+    "/record/forcedeletions": Route(PODS, Reviewer.record, answer_seconds=1.7, refuses=False),
 }
 
 
-def check_kind(path: Path, request: AdmissionRequest) -> None:
+def check_kind(path: Route, request: AdmissionRequest) -> None:
     """BadRequest for a review about something else than the path is for."""
     asked = request.resource
     if (asked.group, asked.resource) != (path.kind.group, path.kind.plural):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from vacate.api.objectnames import DEFAULT_NAMESPACE
+from vacate.api.installednames import DEFAULT_NAMESPACE
 from vacate.client.client import Client
 from vacate.client.privatefile import write_private
 from vacate.client.transport import Transport
@@ -13,7 +13,7 @@ from vacate.errors import ConfigError
 from vacate.pki.rotation import CertificateBundle, Lifetimes
 from vacate.runtime.ratelimit import RateLimitedTransport
 from vacate.webhook.certificates.rotator import CertificateRotator, ServingIdentity
-from vacate.wiring.components import Environment
+from vacate.wiring.components import ComponentContext
 
 COMPONENT = "certificates"
 SERVICE = "vacate-webhook"
@@ -40,7 +40,7 @@ class CertificateSettings:
 class CertificateParts:
     """The rotator over one transport. It opens no port."""
 
-    def __init__(self, transport: Transport, around: Environment, settings: CertificateSettings) -> None:
+    def __init__(self, transport: Transport, around: ComponentContext, settings: CertificateSettings) -> None:
         paced = RateLimitedTransport(transport, around.clock, metrics=around.metrics)
         self._folder = settings.cert_dir
         self._rotator = CertificateRotator(

@@ -8,7 +8,7 @@ from typing import Any
 
 from vacate.api.kinds import Kind
 from vacate.api.policyrules import Rule
-from vacate.cache.tablewriter import Projection
+from vacate.cache.reflector import Projection
 from vacate.client.client import Client
 from vacate.client.transport import Transport
 from vacate.clock import Clock
@@ -18,7 +18,7 @@ from vacate.features import FeatureGates
 from vacate.httpclient.addresses import Network
 from vacate.metrics import Metrics
 from vacate.runtime.controller import Controller
-from vacate.runtime.dependencies import Deps, InformerFactory
+from vacate.runtime.dependencies import Dependencies, InformerFactory
 from vacate.runtime.leaderelection import LeaderElector, LeaseTimings
 from vacate.runtime.manager import Manager
 from vacate.runtime.recorder import BUFFER, EventRecorder
@@ -29,7 +29,7 @@ class ControllerDescriptor:
     """One controller: the name under which its Events speak, and what it needs to run."""
 
     component: str
-    build: Callable[[Deps], Controller]
+    build: Callable[[Dependencies], Controller]
     gate: str = ""  # the feature gate that must be open; none for those that always run
     kinds: tuple[Kind, ...] = ()  # kinds of our own that must be served
     rules: tuple[Rule, ...] = ()  # rights beyond recording Events
@@ -41,7 +41,7 @@ class ControllerDescriptor:
 
 
 @dataclass(frozen=True, slots=True)
-class Environment:
+class ComponentContext:
     """What every part shares."""
 
     clock: Clock
@@ -50,17 +50,17 @@ class Environment:
     gates: FeatureGates = field(default_factory=FeatureGates)
     limits: Limits = field(default_factory=Limits)  # the administrator's, for every eviction request
     fencing_job_namespace: str = ""  # where Jobs of FencingPolicies may run; nowhere where it is empty
-    fencing_addresses: tuple[Network, ...] = ()  # see Deps
-    lifecycle_pause: Callable[[], float] = float  # see Deps
+    fencing_addresses: tuple[Network, ...] = ()  # see Dependencies
+    lifecycle_pause: Callable[[], float] = float  # see Dependencies
     event_buffer: int = BUFFER  # see EventRecorder
 
 
 def component_dependencies(
     transport: Transport,
     component: str,
-    around: Environment,
+    around: ComponentContext,
     projections: Mapping[str, Projection[Any]] | None = None,
-) -> tuple[Deps, EventRecorder]:
+) -> tuple[Dependencies, EventRecorder]:
     """What the controllers of one part are built from, and the recorder that must run with them."""
     client = Client(transport, user_agent=f"vacate/{component}")
     recorder = _recorder(client, component, around)
@@ -72,7 +72,7 @@ def component_dependencies(
         metrics=around.metrics,
         name=component,
     )
-    deps = Deps(
+    deps = Dependencies(
         client,
         around.clock,
         around.entropy,
@@ -92,7 +92,7 @@ def component_manager(
     transport: Transport,
     name: str,
     members: Sequence[ControllerDescriptor],
-    around: Environment,
+    around: ComponentContext,
     projections: Mapping[str, Projection[Any]] | None = None,
     *,
     shown_by: str = "",
@@ -107,7 +107,7 @@ def component_manager(
     return Manager(shared.informers, controllers, runnables=recorders, elector=elector)
 
 
-def _shown(client: Client, name: str, around: Environment, identity: str) -> LeaderElector:
+def _shown(client: Client, name: str, around: ComponentContext, identity: str) -> LeaderElector:
     """Renewed seldom: it ends with the server that has it, whatever happens."""
     return LeaderElector(
         client,
@@ -123,7 +123,7 @@ def _shown(client: Client, name: str, around: Environment, identity: str) -> Lea
 
 
 def component_controllers(
-    shared: Deps, members: Sequence[ControllerDescriptor], around: Environment
+    shared: Dependencies, members: Sequence[ControllerDescriptor], around: ComponentContext
 ) -> tuple[list[Controller], list[EventRecorder]]:
     """The controllers of one part, and the recorders that must run with them: one for each component."""
     controllers, recorders = [], []
@@ -134,6 +134,6 @@ def component_controllers(
     return controllers, recorders
 
 
-def _recorder(client: Client, component: str, around: Environment) -> EventRecorder:
+def _recorder(client: Client, component: str, around: ComponentContext) -> EventRecorder:
     buffer = around.event_buffer
     return EventRecorder(client, around.clock, around.entropy, component=component, buffer=buffer)

@@ -7,7 +7,7 @@ from vacate.api.policyrules import CORE, Rule, rule
 from vacate.controllers.fencing.controller import build as build_controller
 from vacate.fenceagents.configured import ConfiguredAgents
 from vacate.runtime.controller import Controller
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 
 FENCING_JOB_RULES: tuple[Rule, ...] = (
     rule("get", CORE, "podtemplates"),
@@ -16,7 +16,7 @@ FENCING_JOB_RULES: tuple[Rule, ...] = (
 """What Jobs as fence agents need, in the namespace of their PodTemplates and nowhere else."""
 
 
-def build(deps: Deps) -> Controller:
+def build(deps: Dependencies) -> Controller:
     """The controller: agents run beside it, with credentials that are read from Secrets."""
     agents = ConfiguredAgents(
         deps.client, deps.clock, deps.entropy, deps.fencing_job_namespace, deps.fencing_addresses

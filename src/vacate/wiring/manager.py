@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from vacate.api.identity import split_service_account
+from vacate.api.installednames import LIFECYCLE_CONTROLLER, MANAGER, OWN_LIFECYCLE_CONTROLLER
 from vacate.api.kinds import Kind
-from vacate.api.objectnames import LIFECYCLE_CONTROLLER, MANAGER, OWN_LIFECYCLE_CONTROLLER
 from vacate.api.options import ListOptions
 from vacate.client.access import own_user
 from vacate.client.client import Client
@@ -24,14 +24,14 @@ from vacate.eviction.model import Limits
 from vacate.features import FeatureGates
 from vacate.httpclient.addresses import Network
 from vacate.runtime.deniedrights import DeniedRights
-from vacate.runtime.dependencies import Deps
-from vacate.runtime.fence import FencedTransport
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.leaderelection import LeaderElector, LeaseTimings
+from vacate.runtime.leaderwrites import LeaderTransport
 from vacate.runtime.manager import Manager, Runnable
 from vacate.runtime.ratelimit import RateLimit, RateLimitedTransport
 from vacate.wiring.components import (
+    ComponentContext,
     ControllerDescriptor,
-    Environment,
     component_controllers,
     component_dependencies,
 )
@@ -55,7 +55,7 @@ class ManagerSettings:
     pace: RateLimit = field(default_factory=RateLimit)
     limits: Limits = field(default_factory=Limits)
     fencing_job_namespace: str = ""  # where Jobs of FencingPolicies may run; nowhere where it is empty
-    fencing_addresses: tuple[Network, ...] = ()  # see Deps
+    fencing_addresses: tuple[Network, ...] = ()  # see Dependencies
     lifecycle: LifecycleController = LifecycleController.AUTO
 
 
@@ -69,7 +69,7 @@ class ManagerParts:
     def __init__(
         self,
         transport: Transport,
-        around: Environment,
+        around: ComponentContext,
         settings: ManagerSettings,
         controllers: Sequence[ControllerDescriptor] | None = None,
         component: str = MANAGER,
@@ -88,7 +88,7 @@ class ManagerParts:
         self._missing: str | None = "the API server has not answered yet"
         self._elector = self._candidate(replace(around, clock=server_clock), settings)
         elects = settings.leader_elect
-        fenced = FencedTransport(transport, lambda: self._elector.seconds_left) if elects else transport
+        fenced = LeaderTransport(transport, lambda: self._elector.seconds_left) if elects else transport
         paced = RateLimitedTransport(fenced, around.clock, settings.pace, around.metrics)
         around = replace(
             around,
@@ -174,7 +174,7 @@ class ManagerParts:
             if self._held_up() and not self._manager.ready:
                 await self._elector.report()
 
-    def _candidate(self, around: Environment, settings: ManagerSettings) -> LeaderElector:
+    def _candidate(self, around: ComponentContext, settings: ManagerSettings) -> LeaderElector:
         return LeaderElector(
             self._client,
             around.clock,
@@ -242,7 +242,7 @@ def _in_the_way(kind: Kind, error: VacateError) -> str:
     return str(error)
 
 
-def _unsynced(deps: Deps) -> str:
+def _unsynced(deps: Dependencies) -> str:
     waiting = [one for one in deps.informers.all() if not one.reader.synced]
     return "; ".join(
         f"{one.kind.resource} are not read yet" + (f": {one.trouble}" if one.trouble else "")

@@ -14,12 +14,12 @@ from vacate.nodeagent.runtime.supervisor.procfs import boot_id
 from vacate.nodeagent.settings import AgentSettings
 from vacate.nodeagent.shutdown.collector import ShutdownCollector
 from vacate.nodeagent.shutdown.logind import DBusLogind
-from vacate.wiring.components import Environment, component_dependencies
+from vacate.wiring.components import ComponentContext, component_dependencies
 
 _INHERITED = ("PATH", "LANG", "LC_ALL", "TZ")
 
 
-def build_agent(transport: Transport, settings: AgentSettings, around: Environment) -> NodeAgent:
+def build_agent(transport: Transport, settings: AgentSettings, around: ComponentContext) -> NodeAgent:
     """The agent over a transport, with local processes as containers."""
     deps, recorder = component_dependencies(transport, "kubelet", around)
     runtime = ProcessRuntime(settings.runtime_folder, ends_with_agent=settings.throw_away, clock=around.clock)

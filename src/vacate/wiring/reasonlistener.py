@@ -14,7 +14,7 @@ from vacate.httpserver.listener import HttpListener
 from vacate.runtime.ratelimit import RateLimit, RateLimitedTransport
 from vacate.webhook.certificates.files import AuthorityFile, CertificateFolder
 from vacate.webhook.reasonservice import PATH, ReasonService
-from vacate.wiring.components import Environment
+from vacate.wiring.components import ComponentContext
 
 _REQUESTS, _CONNECTIONS = 50, 200
 _RATE = RateLimit(qps=50.0, burst=200)
@@ -40,7 +40,7 @@ class ReasonListener:
     """Serves the certificate of the webhook, and asks no client for one: pods have tokens."""
 
     def __init__(
-        self, transport: Transport, around: Environment, settings: ReasonSettings, cert_dir: Path
+        self, transport: Transport, around: ComponentContext, settings: ReasonSettings, cert_dir: Path
     ) -> None:
         self._settings = settings
         client = Client(RateLimitedTransport(transport, around.clock, _RATE), user_agent="vacate/reasons")

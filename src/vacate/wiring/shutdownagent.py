@@ -7,7 +7,7 @@ from vacate.client.transport import Transport
 from vacate.nodeagent.shutdown.collector import ShutdownCollector
 from vacate.nodeagent.shutdown.protocol import LockHolder, Logind
 from vacate.nodeagent.shutdownagent.agent import ShutdownAgent, ShutdownAgentSettings
-from vacate.wiring.components import Environment, component_dependencies
+from vacate.wiring.components import ComponentContext, component_dependencies
 
 COMPONENT = "vacate-shutdown-agent"
 
@@ -18,7 +18,7 @@ def build_shutdown_agent(
     settings: ShutdownAgentSettings,
     logind: Logind,
     holder: LockHolder,
-    around: Environment,
+    around: ComponentContext,
 ) -> ShutdownAgent:
     """The agent over two transports: to the API server, and to the kubelet of its node."""
     deps, recorder = component_dependencies(transport, COMPONENT, around)

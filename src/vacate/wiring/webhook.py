@@ -34,7 +34,7 @@ from vacate.webhook.evictionbridge import BRIDGE_GATE
 from vacate.webhook.handler import Service
 from vacate.webhook.metrics import WebhookMetrics
 from vacate.webhook.reviewer import PATHS, Reviewer, WebhookConfig
-from vacate.wiring.components import Environment
+from vacate.wiring.components import ComponentContext
 from vacate.wiring.reasonlistener import ReasonListener, ReasonSettings
 
 COMPONENT = "webhook"
@@ -74,7 +74,7 @@ class WebhookSettings:
 class WebhookParts:
     """The listener with its certificate, its rules and its way to the cluster over one transport."""
 
-    def __init__(self, transport: Transport, around: Environment, settings: WebhookSettings) -> None:
+    def __init__(self, transport: Transport, around: ComponentContext, settings: WebhookSettings) -> None:
         self._settings = settings
         self._around = around
         # Deadlines and Leases have the API server's times.

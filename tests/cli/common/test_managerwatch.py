@@ -9,8 +9,8 @@ import pytest
 
 from support.simulated.clusters import in_world
 from vacate.api.identity import MASTERS
+from vacate.api.installednames import MANAGER, TROUBLE
 from vacate.api.kinds import LEASES
-from vacate.api.objectnames import MANAGER, TROUBLE
 from vacate.api.times import format_micro_time
 from vacate.cli.common.connection import Cluster
 from vacate.cli.common.managerwatch import ManagerWatch, watching

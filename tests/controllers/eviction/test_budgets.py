@@ -40,7 +40,7 @@ from vacate.errors import Forbidden
 from vacate.sim.cluster import World
 from vacate.testing import deployment, pdb, pod
 from vacate.wire.message import Request, Response
-from vacate.wiring.components import Environment, component_manager
+from vacate.wiring.components import ComponentContext, component_manager
 from vacate.wiring.controllers import enabled
 
 pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
@@ -252,7 +252,7 @@ def test_a_budget_that_opens_while_the_refusal_is_on_its_way_wakes_too(change: s
     async def body(world: World) -> None:
         through = asyncio.Event()
 
-        def build(link: Transport, around: Environment) -> Any:
+        def build(link: Transport, around: ComponentContext) -> Any:
             held = HeldAnswers(link, through)
             return component_manager(held, "manager", enabled(around.gates), around, PROJECTIONS)
 

@@ -14,8 +14,8 @@ from vacate.api.types import Pod, PodDisruptionBudget
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cache.indexes import SELECTING
 from vacate.cache.reader import Reader
-from vacate.cache.store import Table
-from vacate.controllers.eviction.attempts import Attempts
+from vacate.cache.store import ObjectTable
+from vacate.controllers.eviction.attempts import EvictionAttempts
 from vacate.controllers.eviction.budgetwatcher import BudgetWatcher
 from vacate.entropy import seeded_entropy
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
@@ -42,10 +42,10 @@ class Setup:
     """Requests r0, r1, … for pods of one app, all refused; the oldest first."""
 
     def __init__(self, number: int, budgets: Sequence[PodDisruptionBudget]) -> None:
-        requests: Table[EvictionRequest] = Table({})
-        pods: Table[Pod] = Table({})
-        held: Table[PodDisruptionBudget] = Table(SELECTING)
-        self.attempts = Attempts(seeded_entropy(0))
+        requests: ObjectTable[EvictionRequest] = ObjectTable({})
+        pods: ObjectTable[Pod] = ObjectTable({})
+        held: ObjectTable[PodDisruptionBudget] = ObjectTable(SELECTING)
+        self.attempts = EvictionAttempts(seeded_entropy(0))
         self.woken: list[str] = []
         for n in reversed(range(number)):
             request = msgspec.convert(_request(n), EvictionRequest)

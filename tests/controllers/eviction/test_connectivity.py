@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from vacate.cache.informer import Informer
-from vacate.controllers.eviction.connectivity import WatchHealth
+from vacate.controllers.eviction.watchhealth import WatchHealth
 from vacate.errors import Conflict, ServiceUnavailable, Timeout, TransportError
 
 pytestmark = pytest.mark.unit

@@ -16,7 +16,7 @@ from vacate.api.objects import Obj
 from vacate.api.types import Pod, PodDisruptionBudget
 from vacate.api.workloads import DELETE_PREPARED
 from vacate.cache.reader import Reader
-from vacate.cache.store import Table
+from vacate.cache.store import ObjectTable
 from vacate.controllers.eviction.ownbudget import is_alone
 from vacate.sim.cluster import World
 from vacate.testing import pdb, statefulset
@@ -151,6 +151,6 @@ def test_a_hook_that_completed_is_enough() -> None:
 
 
 def test_a_budget_that_is_not_known_yet_may_protect_others() -> None:
-    pods: Reader[Pod] = Reader(Table({}))
-    budgets: Reader[PodDisruptionBudget] = Reader(Table({}))
+    pods: Reader[Pod] = Reader(ObjectTable({}))
+    budgets: Reader[PodDisruptionBudget] = Reader(ObjectTable({}))
     assert not is_alone(Pod(), pods, budgets)

@@ -9,7 +9,7 @@ from vacate.api.kinds import NODES
 from vacate.api.status import forbidden
 from vacate.api.types import ObjectMeta, OwnerReference, Pod
 from vacate.client.client import Client
-from vacate.controllers.eviction.owners import DAEMONSETS, is_owned
+from vacate.controllers.eviction.owners import DAEMONSETS, owner_exists
 from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.wire.message import Request, Response
 
@@ -30,18 +30,18 @@ async def test_a_daemon_set_counts_by_its_uid(uid: str, owned: bool) -> None:
     server = TinyServer(kinds=[DAEMONSETS])
     made = server.put(DAEMONSETS, "agent")
     pod = a_pod(made["metadata"]["uid"] if uid == "real" else uid)
-    assert await is_owned(client_of(server), pod) is owned
+    assert await owner_exists(client_of(server), pod) is owned
 
 
 async def test_a_daemon_set_that_is_not_there_does_not_count() -> None:
-    assert not await is_owned(client_of(TinyServer(kinds=[DAEMONSETS])), a_pod("u"))
+    assert not await owner_exists(client_of(TinyServer(kinds=[DAEMONSETS])), a_pod("u"))
 
 
 async def test_a_node_counts_by_its_uid() -> None:
     server = TinyServer(kinds=[NODES])
     server.objects["nodes", "", "agent"] = {"metadata": {"name": "agent", "uid": "n"}}
-    assert await is_owned(client_of(server), a_pod("n", "Node", "v1"))
-    assert not await is_owned(client_of(server), a_pod("made-up", "Node", "v1"))
+    assert await owner_exists(client_of(server), a_pod("n", "Node", "v1"))
+    assert not await owner_exists(client_of(server), a_pod("made-up", "Node", "v1"))
 
 
 async def test_what_cannot_be_found_out_counts_as_it_stands() -> None:
@@ -51,4 +51,4 @@ async def test_what_cannot_be_found_out_counts_as_it_stands() -> None:
         async def handle(self, request: Request) -> Response:
             raise forbidden(DAEMONSETS, "agent", "not for you")
 
-    assert await is_owned(client_of(Closed()), a_pod("u"))
+    assert await owner_exists(client_of(Closed()), a_pod("u"))

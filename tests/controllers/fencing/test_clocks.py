@@ -14,7 +14,7 @@ from vacate.api.types import ObjectMeta
 from vacate.api.types.fencingpolicy import FencingPolicy, NodeFencing
 from vacate.client.client import Client
 from vacate.clock import LoopClock
-from vacate.controllers.fencing.attempt import Attempts
+from vacate.controllers.fencing.fencer import Fencer
 from vacate.fencing.agents import Agents
 from vacate.sim.fenceagents import Behaviour
 from vacate.sim.run import EPOCH, Sim, run_sim
@@ -134,7 +134,7 @@ def test_a_clock_that_is_set_back_after_an_attempt_delays_the_next_one_by_no_mor
 def test_what_was_seen_long_ago_is_not_believed_because_the_clock_was_set_back() -> None:
     async def main(sim: Sim) -> None:
         clock = SetClock(sim)
-        attempts = Attempts(cast(Client, None), clock, cast(Agents, None), "me")
+        attempts = Fencer(cast(Client, None), clock, cast(Agents, None), "me")
         attempts.heard["rack"] = (clock.monotonic(), frozenset())
         await clock.sleep(600.0)
         clock.ahead = -HOURS

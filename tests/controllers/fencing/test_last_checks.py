@@ -13,7 +13,7 @@ from vacate.api.types import Node
 from vacate.api.types.fencingpolicy import AgentSpec, FencingPolicy, NodeFencing
 from vacate.client.client import Client
 from vacate.client.transport import Transport
-from vacate.controllers.fencing.attempt import Attempts
+from vacate.controllers.fencing.fencer import Fencer
 from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.fencing.agentprotocol import PowerState
 from vacate.fencing.agents import Answer, MachineAgent
@@ -136,7 +136,7 @@ async def test_a_node_that_has_changed_since_it_was_looked_at_is_looked_at_again
         lost = {"type": "Ready", "status": "Unknown"}
         await server.seed(NODES, {"metadata": {"name": "n1", "uid": "u"}, "status": {"conditions": [lost]}})
         client = Client(InProcessTransport(server.server, ADMIN))
-        attempts = Attempts(client, server.clock, _Off(), "me")
+        attempts = Fencer(client, server.clock, _Off(), "me")
         node = await client.get(NODES, "n1", into=Node)
         ready = {"status": {"conditions": [{**lost, "status": "True"}]}}
         await client.patch(NODES, "n1", ready, subresource="status")

@@ -17,8 +17,8 @@ from vacate.api.types.fencingpolicy import POWER, STORAGE, AgentSpec
 from vacate.client.client import Client
 from vacate.controllers.fencing.manual import ManualFence
 from vacate.errors import ConfigError, FencingFailed
+from vacate.fencing.annotations import BEGUN, BOOT_ID, FENCED, LATEST_LOSS, UNTIL
 from vacate.fencing.limits import FencingLimits
-from vacate.fencing.marks import BEGUN, BOOT_ID, FENCED, LATEST_LOSS, UNTIL
 from vacate.sim.faults.crashpoints import CrashPoint
 from vacate.sim.fenceagents import Behaviour, SimulatedStorage
 

@@ -13,7 +13,7 @@ from vacate.api.objects import Obj
 from vacate.api.types import Node
 from vacate.api.types.core import NodeInfo, NodeStatus
 from vacate.api.types.meta import ObjectMeta
-from vacate.fencing.marks import BOOT_ID, has_restarted, is_storage_fence
+from vacate.fencing.annotations import BOOT_ID, has_restarted, is_storage_fence
 from vacate.sim.fenceagents import Behaviour, SimulatedAgents, SimulatedStorage
 from vacate.sim.invariants.podprocesses import PodProcesses
 

@@ -16,7 +16,7 @@ from vacate.embedded.cluster.controlplane import EVICTION_CONTROLLER
 from vacate.sim.cluster import World
 from vacate.testing import deployment, pod
 from vacate.wire.message import Request, Response
-from vacate.wiring.components import Environment, component_manager
+from vacate.wiring.components import ComponentContext, component_manager
 from vacate.wiring.controllers import enabled
 
 pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=1)]
@@ -80,7 +80,7 @@ def managed_without(method: str, path: str, body: Any) -> None:
     """Run the body with a manager that lacks one right until it is granted."""
     links: list[Refusing] = []
 
-    def build(link: Transport, around: Environment) -> Any:
+    def build(link: Transport, around: ComponentContext) -> Any:
         links.append(Refusing(link, method, path))
         return component_manager(links[-1], "vacate-manager", enabled(around.gates), around, PROJECTIONS)
 
@@ -126,7 +126,7 @@ def test_a_manager_that_may_not_cordon_says_so_and_evicts_nothing() -> None:
 def test_the_only_manager_may_be_a_pod_of_the_node_that_it_drains() -> None:
     """Its pod is evicted as any other; the one that replaces it elsewhere finishes the drain."""
 
-    def build(link: Transport, around: Environment) -> Any:
+    def build(link: Transport, around: ComponentContext) -> Any:
         return component_manager(link, "vacate-manager", enabled(around.gates), around, PROJECTIONS)
 
     async def body(world: World) -> None:

@@ -15,12 +15,12 @@ from vacate.client.transport import Transport
 from vacate.controllers.nodemaintenance import controller
 from vacate.controllers.projections import PROJECTIONS
 from vacate.embedded.cluster.controlplane import EVICTION_CONTROLLER
-from vacate.maintenance.model import Plan
+from vacate.maintenance.model import MaintenancePlan
 from vacate.maintenance.plan import plan_maintenance
 from vacate.sim.cluster import World
 from vacate.testing import pod
 from vacate.wire.message import Request, Response
-from vacate.wiring.components import Environment, component_manager
+from vacate.wiring.components import ComponentContext, component_manager
 from vacate.wiring.controllers import enabled
 
 pytestmark = pytest.mark.sim
@@ -50,7 +50,7 @@ def calls_of_a_drain(nodes: int) -> list[str]:
     """Of all of Vacate's controllers, for nodes that are drained two at a time; afterwards they rest."""
     calls: list[str] = []
 
-    def build(link: Transport, around: Environment) -> Any:
+    def build(link: Transport, around: ComponentContext) -> Any:
         link = Counted(link, calls)
         return component_manager(link, "vacate-manager", enabled(around.gates), around, PROJECTIONS)
 
@@ -77,7 +77,7 @@ def test_plans_are_spaced(monkeypatch: pytest.MonkeyPatch, nodes: int) -> None:
     """Each change of a pod or its request wakes the maintenance; that many are planned for together."""
     moments = list[dt.datetime]()
 
-    def plan(*given: Any) -> Plan:
+    def plan(*given: Any) -> MaintenancePlan:
         moments.append(given[-1])
         return plan_maintenance(*given)
 

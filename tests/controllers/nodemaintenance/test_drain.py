@@ -34,7 +34,7 @@ from vacate.embedded.cluster.controlplane import EVICTION_CONTROLLER
 from vacate.sim.cluster import World
 from vacate.testing import daemonset, pdb, pod
 from vacate.wire.message import Request, Response
-from vacate.wiring.components import Environment, component_manager
+from vacate.wiring.components import ComponentContext, component_manager
 from vacate.wiring.controllers import enabled
 
 pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=4)]
@@ -350,7 +350,7 @@ def test_a_pod_costs_two_writes() -> None:
     """Create and evict: the request is collected with its pod, so that nobody could read how it ended."""
     written: Counter[str] = Counter()
 
-    def build(link: Transport, around: Environment) -> Any:
+    def build(link: Transport, around: ComponentContext) -> Any:
         counted = Counted(link, written)
         return component_manager(counted, "vacate-manager", enabled(around.gates), around, PROJECTIONS)
 

@@ -10,8 +10,8 @@ import pytest
 
 from vacate.api.types.nodemaintenance import NodeMaintenance, NodeMaintenanceStatus
 from vacate.cache.reader import Reader
-from vacate.cache.store import Table
-from vacate.controllers.nodemaintenance.totals import MAX_NAMES, DrainTotals, observe_durations
+from vacate.cache.store import ObjectTable
+from vacate.controllers.nodemaintenance.summarymetrics import MAX_NAMES, DrainTotals, observe_durations
 from vacate.metrics import Metrics
 
 pytestmark = pytest.mark.unit
@@ -34,7 +34,7 @@ def _budget(minutes: int, resolution: str) -> dict[str, Any]:
 
 
 def _series(*drains: NodeMaintenance) -> dict[str, dict[str, float]]:
-    table: Table[NodeMaintenance] = Table({})
+    table: ObjectTable[NodeMaintenance] = ObjectTable({})
     table.replace(list(drains), "1")
     return {
         family.name: {"/".join(point.labels.values()): point.value for point in family.samples}

@@ -7,8 +7,8 @@ import pytest
 from support.simulated.clusters import in_world
 from support.simulated.maintenances import drain, phase, row
 from support.simulated.workloads import history
+from vacate.api.installednames import WEBHOOK
 from vacate.api.kinds import DEPLOYMENTS, NAMESPACES, NODEMAINTENANCES, NODES, PODDISRUPTIONBUDGETS
-from vacate.api.objectnames import WEBHOOK
 from vacate.api.objects import Obj
 from vacate.install.manifests.deployments import webhook
 from vacate.install.settings import Settings

@@ -16,7 +16,7 @@ from vacate.errors import TransportError
 from vacate.runtime.manager import Manager
 from vacate.sim.cluster import World
 from vacate.wire.message import Request, Response, Stream
-from vacate.wiring.components import Environment, component_manager
+from vacate.wiring.components import ComponentContext, component_manager
 from vacate.wiring.controllers import enabled
 
 pytestmark = pytest.mark.sim
@@ -70,7 +70,7 @@ def test_a_node_is_not_drained_while_a_silent_watch_hides_its_pods() -> None:
     async def body(world: World) -> None:
         watches = Watches()
 
-        def build(link: Transport, around: Environment) -> Manager:
+        def build(link: Transport, around: ComponentContext) -> Manager:
             transport = SilentTransport(link, watches)
             return component_manager(transport, "vacate-manager", enabled(around.gates), around, PROJECTIONS)
 

@@ -15,8 +15,8 @@ from support.evictions.namespace import EvictionNamespace, turns
 from support.processes.hooks import hooks_process
 from support.realcluster.evictions import HOME, RealCluster
 from support.realcluster.users import until_granted
+from vacate.api.installednames import HOOK_JOBS, HOOKS
 from vacate.api.kinds import CLUSTERROLES, CRONJOBS, JOBS, ROLEBINDINGS
-from vacate.api.objectnames import HOOK_JOBS, HOOKS
 from vacate.api.objects import Obj, terminating
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.eviction.dialects.turn_conditions import failed_type

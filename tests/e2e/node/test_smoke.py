@@ -15,8 +15,8 @@ from support.evictionrequests import request
 from support.nodes.cluster import ACCOUNT, HOME, NodeCluster
 from support.nodes.objects import asking, database
 from support.waiting import LIMIT, until
+from vacate.api.installednames import WEB_PORT
 from vacate.api.kinds import EVICTIONREQUESTS
-from vacate.api.objectnames import WEB_PORT
 from vacate.client.client import Client
 from vacate.client.http import HttpTransport
 from vacate.client.kubeconfig import load_cluster

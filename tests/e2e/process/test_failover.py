@@ -15,8 +15,8 @@ from support.manifests import pod
 from support.processes.cluster import FAST_PODS, ClusterProcess, running_cluster
 from support.processes.manager import ManagerProcess, managing
 from support.waiting import until
+from vacate.api.installednames import MANAGER
 from vacate.api.kinds import EVICTIONREQUESTS
-from vacate.api.objectnames import MANAGER
 from vacate.eviction.records.history import read_history
 
 pytestmark = pytest.mark.process

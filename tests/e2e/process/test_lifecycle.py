@@ -13,7 +13,7 @@ import pytest
 from support.processes.cluster import FAST_PODS, running_cluster
 from support.processes.commands import PODS, Lab
 from support.waiting import until
-from vacate.api.objectnames import LIFECYCLE_CONTROLLER, MANAGER
+from vacate.api.installednames import LIFECYCLE_CONTROLLER, MANAGER
 from vacate.api.objects import Obj
 from vacate.cli.common.exitcodes import TIMED_OUT, UNPREPARED
 

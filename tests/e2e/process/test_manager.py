@@ -14,8 +14,8 @@ from support.manifests import pod
 from support.processes.cluster import FAST_PODS, ClusterProcess, running_cluster, vacate
 from support.processes.manager import managing
 from support.waiting import until
+from vacate.api.installednames import MANAGER
 from vacate.api.kinds import EVICTIONREQUESTS
-from vacate.api.objectnames import MANAGER
 
 pytestmark = pytest.mark.process
 

@@ -10,7 +10,7 @@ from support.realcluster.crd_steps import CREATIONS, SPECS, STATUSES, Case, merg
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
 from vacate.api.objects import Obj
 from vacate.crds.catalogue import DECLARATIONS, declaration_of
-from vacate.crds.declaration import Declaration
+from vacate.crds.customresource import CustomResource
 from vacate.crds.definition import definition
 from vacate.crds.schema.formats import matches
 from vacate.embedded.cel.ruletree import RuleTree
@@ -27,7 +27,7 @@ def written(schema: Obj) -> int:
 
 
 @pytest.mark.parametrize("declaration", DECLARATIONS, ids=lambda one: str(one.kind.kind))
-def test_no_rule_of_a_definition_is_left_out(declaration: Declaration) -> None:
+def test_no_rule_of_a_definition_is_left_out(declaration: CustomResource) -> None:
     (version,) = definition((), declaration)["spec"]["versions"]
     assert rules_of(declaration.kind).count == written(version["schema"]["openAPIV3Schema"]) > 0
 

@@ -24,8 +24,7 @@ from vacate.api.identity import (
     node_user,
     service_account_user,
 )
-from vacate.api.kinds import LIFECYCLE_REQUESTS, PODS
-from vacate.api.objectnames import (
+from vacate.api.installednames import (
     MANAGER,
     NODE_PODS,
     NODE_USERS,
@@ -34,6 +33,7 @@ from vacate.api.objectnames import (
     SHUTDOWN_AGENT,
     WEBHOOK,
 )
+from vacate.api.kinds import LIFECYCLE_REQUESTS, PODS
 from vacate.api.objects import Obj
 from vacate.api.types import Pod
 from vacate.clock import SystemClock

@@ -19,7 +19,7 @@ from vacate.client.client import Client
 from vacate.client.codec import codec_for
 from vacate.embedded.controllers.podgc.controller import PodGarbageCollector
 from vacate.embedded.controllers.podgc.reasons import surplus
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.sim.cluster import World
 from vacate.testing import pod
 
@@ -113,7 +113,7 @@ def stopped(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Node | None]]
     """What pod GC's cache of nodes has, by the name of the node."""
     begin = PodGarbageCollector.__init__
 
-    def with_old_nodes(self: PodGarbageCollector, deps: Deps, threshold: int) -> None:
+    def with_old_nodes(self: PodGarbageCollector, deps: Dependencies, threshold: int) -> None:
         begin(self, deps, threshold)
         self._nodes = OldNodes(self._nodes)  # type: ignore[assignment]
 

@@ -17,7 +17,7 @@ from vacate.embedded.nodes.timings import PodTimings
 from vacate.metrics import Metrics
 from vacate.sim.cluster import World
 from vacate.testing import pod
-from vacate.wiring.components import Environment, component_dependencies
+from vacate.wiring.components import ComponentContext, component_dependencies
 
 pytestmark = pytest.mark.sim
 
@@ -26,7 +26,7 @@ SETTINGS = NodeSettings(timings=PodTimings(start=1, stop=5))
 
 async def start(world: World, shape: NodeShape) -> asyncio.Task[None]:
     link = world.network.link(shape.name, node_identity(shape.name))
-    around = Environment(world.sim.clock, world.sim.stream(shape.name), Metrics())
+    around = ComponentContext(world.sim.clock, world.sim.stream(shape.name), Metrics())
     deps, recorder = component_dependencies(link, "kubelet", around)
     manager = NodePool(deps, [shape], SETTINGS).manager(recorder)
     task = asyncio.create_task(manager.run(), name=shape.name)

@@ -13,8 +13,8 @@ from embedded.registry.given import STORED_KINDS, VALID, a, context, put, stored
 from support.effort import examples
 from vacate.api.fielderrors import FieldError
 from vacate.api.kinds import Kind
-from vacate.api.lenient import mapping
 from vacate.api.objects import Obj
+from vacate.api.untyped import mapping
 from vacate.embedded.registry.strategies import strategy_for
 from vacate.errors import ApiError
 

@@ -15,8 +15,8 @@ from embedded.registry.cases_evictionrequests import condition
 from embedded.registry.cases_lifecycle import BEGUN, DONE, FIRST, OPEN, RUNNING, SECOND, at, records, turns
 from embedded.registry.given import stored
 from vacate.api.identity import StatusAuthority, User
+from vacate.api.installednames import RESPONDER_AUTHORITY
 from vacate.api.kinds import LIFECYCLE_EVICTIONS as KIND
-from vacate.api.objectnames import RESPONDER_AUTHORITY
 from vacate.api.objects import Obj
 from vacate.embedded.cel.policies import Policy, Review
 from vacate.embedded.registry.strategies import strategy_for

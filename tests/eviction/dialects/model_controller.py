@@ -19,10 +19,10 @@ from vacate.eviction.model import (
     Evict,
     Finish,
     Hold,
+    NotAdmitted,
     ReadTarget,
     Target,
     Turn,
-    Unadmitted,
 )
 from vacate.eviction.records.patches import (
     assign_patch,
@@ -137,4 +137,4 @@ def patch_of(request: EvictionRequest, action: Action, now: dt.datetime) -> Obj 
         return hold_patch(request, action, now)
     if isinstance(action, CorrectHeartbeat):
         return heartbeat_patch(request, action)
-    return unadmitted_patch(request, now) if isinstance(action, Unadmitted) else None
+    return unadmitted_patch(request, now) if isinstance(action, NotAdmitted) else None

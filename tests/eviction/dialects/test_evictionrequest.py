@@ -10,7 +10,7 @@ import pytest
 from eviction.dialects.given import FIRST, LAST, SECOND, at, condition, pod, read, read_pod, request, when
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import ADMITTED_STAMP
-from vacate.eviction.model import Presence, Process, Stage, Target, Termination
+from vacate.eviction.model import EvictionState, Presence, Stage, Target, Termination
 from vacate.eviction.records.reader import (
     assigned,
     has_responded,
@@ -24,7 +24,7 @@ from vacate.eviction.records.reader import (
 pytestmark = pytest.mark.unit
 
 CREATED = dt.datetime(2026, 3, 1, 10, tzinfo=dt.UTC)
-PLAIN = Process(
+PLAIN = EvictionState(
     interceptors=(),
     requesters=("drain.example.com",),
     deadline=dt.timedelta(seconds=1800),

@@ -31,7 +31,7 @@ from eviction.dialects.model_server import ANOTHER_UID, DEADLINE_SECONDS, Fates,
 from support.effort import examples
 from vacate.api.objects import Obj
 from vacate.api.times import format_exact_time, parse_time
-from vacate.eviction.model import Hold, Settled
+from vacate.eviction.model import AlreadyComplete, Hold
 
 pytestmark = pytest.mark.unit
 
@@ -291,7 +291,7 @@ class EvictionMachine(RuleBasedStateMachine):
         for _ in range(40):
             controller.catch_up()
             action = controller.step(Fates())
-            if isinstance(action, Settled):
+            if isinstance(action, AlreadyComplete):
                 return
             if isinstance(action, Hold):
                 _wait_for(controller, action)

@@ -27,7 +27,15 @@ from eviction.dialects.given import (
 )
 from vacate.api.objects import Obj
 from vacate.eviction.engine import decide
-from vacate.eviction.model import Assign, CompletionReason, DecisionContext, Finish, Settled, Target, Turn
+from vacate.eviction.model import (
+    AlreadyComplete,
+    Assign,
+    CompletionReason,
+    DecisionContext,
+    Finish,
+    Target,
+    Turn,
+)
 from vacate.eviction.records.patches import (
     assign_patch,
     finish_patch,
@@ -126,7 +134,7 @@ def test_a_message_that_says_it_already_is_not_sent_again() -> None:
 def test_what_is_over_is_settled() -> None:
     for obj in (request(), at_work()):
         after = patched(obj, finish_patch(read(obj), Finish(CompletionReason.POD_DELETED), NOW))
-        assert decide(process_of(read(after)), Target(), DecisionContext(NOW, NOW)) == Settled()
+        assert decide(process_of(read(after)), Target(), DecisionContext(NOW, NOW)) == AlreadyComplete()
 
 
 # The turn

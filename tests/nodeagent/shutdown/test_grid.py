@@ -16,8 +16,8 @@ import pytest
 from support.effort import THOROUGH
 from support.simulated.shutdown_node import AGENT, ALONE, BESIDE, BUCKET_SECONDS, KINDS, NODE, Place, simulate
 from vacate.api.kinds import PODS
-from vacate.api.lenient import has_condition
 from vacate.api.objects import dig
+from vacate.api.untyped import has_condition
 from vacate.sim.history import is_healthy
 
 pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]

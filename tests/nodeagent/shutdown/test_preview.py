@@ -14,8 +14,8 @@ import yaml
 
 from support.processes.cluster import ClusterProcess, environment, running_cluster
 from support.simulated.shutdown_scenario import machine
+from vacate.api.installednames import labels
 from vacate.api.nodeconditions import GRACEFUL_SHUTDOWN
-from vacate.api.objectnames import labels
 from vacate.api.objects import Obj
 from vacate.cli.node.shutdown import shown_order
 from vacate.cli.node.shutdownlayout import order_lines

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from support.nodes.shutdown_agents import eventually
+from vacate.api.installednames import SHUTDOWN_REQUESTER
 from vacate.api.kinds import (
     CLUSTERROLEBINDINGS,
     EVACUATIONS,
@@ -19,7 +20,6 @@ from vacate.api.kinds import (
     LIFECYCLE_REQUESTS,
     PODS,
 )
-from vacate.api.objectnames import SHUTDOWN_REQUESTER
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import SHUTDOWN_DEADLINE
 from vacate.client.client import Client

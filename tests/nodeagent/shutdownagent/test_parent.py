@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from support.waiting import until
-from vacate.nodeagent.shutdownagent import parent
+from vacate.nodeagent.shutdownagent import launcher
 from vacate.nodeagent.shutdownagent.heldlock import ParentLock, ParentLost
 
 pytestmark = pytest.mark.process
@@ -29,14 +29,14 @@ from vacate.nodeagent.shutdownagent.heldlock import ParentLock
 async def main():
     if os.path.exists(sys.argv[1] + ".broken"):
         os._exit(3)
-    holder = ParentLock(socket.socket(fileno=int(os.environ["{parent.SOCKET}"])))
+    holder = ParentLock(socket.socket(fileno=int(os.environ["{launcher.SOCKET}"])))
     held = await holder.holds()
     if held:
         open(sys.argv[1] + ".left", "a").write(f"{{held.left_at}} ")
     if not held and "never" not in sys.argv:
         await holder.hold(os.open(sys.argv[1], os.O_WRONLY), float(sys.argv[2]))
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
-    print("held" if held else "took", os.getpid(), os.environ.get("{parent.STOPPING}", ""), flush=True)
+    print("held" if held else "took", os.getpid(), os.environ.get("{launcher.STOPPING}", ""), flush=True)
     if "crash" in sys.argv:
         os._exit(3)
     if "listen" in sys.argv and not held:
@@ -55,7 +55,7 @@ PARENT = f"""
 import os, sys, time
 real = time.monotonic
 time.monotonic = lambda: real() + 3600.0 * os.path.exists(sys.argv[1])
-from {parent.__name__} import Parent
+from {launcher.__name__} import Parent
 sys.exit(Parent(sys.argv[2:]).run())
 """
 
@@ -68,7 +68,7 @@ def popen(*args, **options):
     os.kill(os.getpid(), signal.SIGTERM)
     return made
 subprocess.Popen = popen
-from {parent.__name__} import Parent
+from {launcher.__name__} import Parent
 sys.exit(Parent(sys.argv[2:]).run())
 """
 

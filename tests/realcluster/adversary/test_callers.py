@@ -6,8 +6,8 @@ import pytest
 
 from support.https import Obj
 from support.realcluster.adversary import PREPARE, ROWS, Site, held_by, refused
+from vacate.api.installednames import EVICTION_SIZE
 from vacate.api.kinds import PODS
-from vacate.api.objectnames import EVICTION_SIZE
 from vacate.api.terminationreason import ANNOTATION
 
 pytestmark = ROWS

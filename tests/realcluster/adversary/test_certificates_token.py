@@ -7,8 +7,8 @@ import pytest
 from support.https import Obj
 from support.realcluster.adversary import MERGE, ROWS, Site, held_by, refused
 from support.realcluster.evictions import HOME
+from vacate.api.installednames import CERTIFICATE_SECRET, MANAGER, TLS_SECRET
 from vacate.api.kinds import SECRETS
-from vacate.api.objectnames import CERTIFICATE_SECRET, MANAGER, TLS_SECRET
 
 pytestmark = ROWS
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"

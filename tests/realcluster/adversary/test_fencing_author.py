@@ -9,9 +9,9 @@ import pytest
 from support.realcluster.adversary import APPLY, MERGE, OWN_NODE, ROWS, Site, held_by, refused
 from support.waiting import until
 from vacate.admission.pods.forcedeletion import CONFIRMATION
+from vacate.api.installednames import FENCE_MARKS, NODE_DELETION, NODE_MARKS
 from vacate.api.kinds import FENCINGPOLICIES, NODES
-from vacate.api.objectnames import FENCE_MARKS, NODE_DELETION, NODE_MARKS
-from vacate.fencing.marks import APPROVED, REQUESTED
+from vacate.fencing.annotations import APPROVED, REQUESTED
 from vacate.kube.nodes import SAFE_TO_DELETE
 
 pytestmark = ROWS

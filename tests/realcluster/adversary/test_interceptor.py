@@ -23,8 +23,8 @@ from support.realcluster.adversary import (
     refused,
     request_for,
 )
+from vacate.api.installednames import EVACUATION_STATUS_AUTHORITY, RESPONDER_AUTHORITY, STATUS_AUTHORITY
 from vacate.api.kinds import EVICTIONREQUESTS, LIFECYCLE_EVICTIONS, PODS
-from vacate.api.objectnames import EVACUATION_STATUS_AUTHORITY, RESPONDER_AUTHORITY, STATUS_AUTHORITY
 from vacate.api.times import format_time
 from vacate.api.types.lifecycle import EVICTOR
 from vacate.eviction.dialects.base import Dialect

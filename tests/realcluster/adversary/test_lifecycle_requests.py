@@ -23,8 +23,8 @@ from support.realcluster.adversary import (
     lifecycle_request,
     refused,
 )
+from vacate.api.installednames import NODE_PODS, OWN_PODS
 from vacate.api.kinds import LIFECYCLE_REQUESTS
-from vacate.api.objectnames import NODE_PODS, OWN_PODS
 
 pytestmark = ROWS
 OF_NODE = f"shutdown.vacate.dev/{OWN_NODE}"

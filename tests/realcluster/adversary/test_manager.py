@@ -30,7 +30,7 @@ from vacate.api.kinds import (
     REPLICASETS,
     Kind,
 )
-from vacate.fencing.marks import APPROVED, REQUESTED
+from vacate.fencing.annotations import APPROVED, REQUESTED
 
 pytestmark = ROWS
 SYSTEM, NAME = "kube-system", "dns"

@@ -8,8 +8,8 @@ import pytest
 
 from support.https import Obj
 from support.realcluster.adversary import PREPARE, ROWS, TENANTS, Site
+from vacate.api.installednames import MUTATE_REQUESTS, VALIDATE_EVICTIONS, VALIDATE_REQUESTS
 from vacate.api.kinds import EVICTIONREQUESTS, PODS, Kind
-from vacate.api.objectnames import MUTATE_REQUESTS, VALIDATE_EVICTIONS, VALIDATE_REQUESTS
 
 pytestmark = ROWS
 STRANGER = {"username": "stranger", "groups": ["system:authenticated"]}

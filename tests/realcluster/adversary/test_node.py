@@ -26,10 +26,10 @@ from support.realcluster.adversary import (
     refused,
 )
 from support.realcluster.audit import calls
+from vacate.api.installednames import NODE_PODS, OWN_PODS, SHUTDOWN_AGENT
+from vacate.api.installednames import OWN_NODE as POLICY
 from vacate.api.kinds import EVENTS, EVICTIONREQUESTS, NODES, PODS
 from vacate.api.nodeconditions import GRACEFUL_SHUTDOWN, SHUTDOWN_IN_PROGRESS, SHUTDOWN_TAINT
-from vacate.api.objectnames import NODE_PODS, OWN_PODS, SHUTDOWN_AGENT
-from vacate.api.objectnames import OWN_NODE as POLICY
 from vacate.client.http import HttpTransport
 from vacate.client.kubeconfig import load_cluster
 from vacate.clock import SystemClock
@@ -41,7 +41,7 @@ from vacate.metrics import Metrics
 from vacate.nodeagent.shutdown.buckets import Bucket
 from vacate.nodeagent.shutdown.config import ShutdownConfig
 from vacate.nodeagent.shutdownagent.agent import ShutdownAgentSettings
-from vacate.wiring.components import Environment
+from vacate.wiring.components import ComponentContext
 from vacate.wiring.shutdownagent import build_shutdown_agent
 
 pytestmark = ROWS
@@ -193,7 +193,7 @@ async def shutdown_agent(site: Site, folder: Path) -> AsyncIterator[PipeLogind]:
     logind, holder = PipeLogind(), LockHolder()
     shutdown = ShutdownConfig(buckets=(Bucket(0, 60.0),))
     settings = ShutdownAgentSettings(THIRD_NODE, shutdown, folder, own["metadata"]["uid"], "boot")
-    around = Environment(SystemClock(), system_entropy(), Metrics())
+    around = ComponentContext(SystemClock(), system_entropy(), Metrics())
     transport = HttpTransport(config, SystemClock())
     agent = build_shutdown_agent(transport, Kubelet(), settings, logind, holder, around)
     task = asyncio.create_task(agent.run(asyncio.Event()))

@@ -17,10 +17,10 @@ from support.realcluster.adversary import ROWS, TENANTS, Site, new_request
 from support.realcluster.evictions import HOME
 from support.tlsserver import JsonHandler, TlsServer, serving
 from support.waiting import until
+from vacate.api.installednames import HOOKS, MANAGER
 from vacate.api.kinds import EVENTS, EVICTIONREQUESTS, FENCINGPOLICIES, NODES, ROLEBINDINGS, ROLES, SECRETS
-from vacate.api.objectnames import HOOKS, MANAGER
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
-from vacate.fencing.marks import FENCED, REQUESTED
+from vacate.fencing.annotations import FENCED, REQUESTED
 from vacate.interceptors.hooks.names import HOOKS_INTERCEPTOR, ON_FAILURE, TARGET, TIMEOUT
 from vacate.kube.nodes import OUT_OF_SERVICE
 

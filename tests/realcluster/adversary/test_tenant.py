@@ -23,8 +23,7 @@ from support.realcluster.adversary import (
     refused,
     request_for,
 )
-from vacate.api.kinds import CONFIGMAPS, EVACUATIONS, EVICTIONREQUESTS, NODES, PODS
-from vacate.api.objectnames import (
+from vacate.api.installednames import (
     EVACUATION_RIGHT_TO_DELETE,
     EVACUATION_STEPS,
     EXCLUSIVE_GATE,
@@ -35,6 +34,7 @@ from vacate.api.objectnames import (
     RIGHT_TO_DELETE,
     STEPS,
 )
+from vacate.api.kinds import CONFIGMAPS, EVACUATIONS, EVICTIONREQUESTS, NODES, PODS
 from vacate.api.types.evictionrequest import ADMITTED_STAMP, PUSHED_BY, SKIP
 from vacate.eviction.callers import CALLERS
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION

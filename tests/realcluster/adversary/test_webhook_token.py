@@ -16,8 +16,8 @@ from support.realcluster.adversary import (
     new_request,
     refused,
 )
+from vacate.api.installednames import MUTATING, TLS_SECRET, VALIDATING, WEBHOOK_REQUESTS
 from vacate.api.kinds import EVACUATIONS, PODS
-from vacate.api.objectnames import MUTATING, TLS_SECRET, VALIDATING, WEBHOOK_REQUESTS
 from vacate.api.terminationreason import ANNOTATION
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.registry import OWN_DIALECTS

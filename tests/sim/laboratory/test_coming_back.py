@@ -13,7 +13,7 @@ from vacate.api.kinds import NODES, PODS
 from vacate.api.objects import Obj, dig
 from vacate.api.options import DeleteOptions
 from vacate.embedded.store.log import Record
-from vacate.nodeagent.adopt import UID
+from vacate.nodeagent.recovery import UID
 
 pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=1)]
 

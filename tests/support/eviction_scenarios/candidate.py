@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vacate.client.transport import Transport
 from vacate.runtime.leaderelection import LeadershipLost, LeaseTimings
-from vacate.wiring.components import Environment
+from vacate.wiring.components import ComponentContext
 from vacate.wiring.manager import ManagerParts, ManagerSettings
 
 TIMINGS = LeaseTimings(duration=90.0, renew_deadline=60.0, retry=20.0)
@@ -14,7 +14,7 @@ TIMINGS = LeaseTimings(duration=90.0, renew_deadline=60.0, retry=20.0)
 class Candidate:
     """The manager of one process, with the same identity in all of its lives."""
 
-    def __init__(self, transport: Transport, around: Environment, identity: str) -> None:
+    def __init__(self, transport: Transport, around: ComponentContext, identity: str) -> None:
         self._transport = transport
         self._around = around
         self._settings = ManagerSettings(gates=around.gates, identity=identity, timings=TIMINGS)

@@ -29,7 +29,7 @@ from vacate.sdk.requesters.requester import Requester
 from vacate.sim.auditlog import Audit
 from vacate.sim.cluster import Build, World, WorldSettings
 from vacate.sim.faults.plan import FaultPlan
-from vacate.sim.faults.transport import NO_FAULT, Fault, FaultyTransport, Plan
+from vacate.sim.faults.transport import NO_FAULT, Fault, FaultSource, FaultyTransport
 from vacate.sim.invariants.check import breaches
 from vacate.sim.invariants.completion import late_cancellations, late_endings
 from vacate.sim.invariants.evictions import concerns_evictions
@@ -39,8 +39,8 @@ from vacate.sim.process import Process, Program
 from vacate.sim.run import Sim
 from vacate.wire.message import Request
 from vacate.wiring.components import (
+    ComponentContext,
     ControllerDescriptor,
-    Environment,
     component_dependencies,
     component_manager,
 )
@@ -148,11 +148,11 @@ class ScenarioCluster:
             Client(link), name, namespace=NAMESPACE, clock=clock, entropy=entropy, dialect=dialect
         )
 
-    def _plan(self, name: str) -> Plan:
+    def _plan(self, name: str) -> FaultSource:
         return self.fault_plans.get(name, _NoFaults())
 
     def _manager(self, name: str) -> Build:
-        def build(transport: Transport, around: Environment) -> Program:
+        def build(transport: Transport, around: ComponentContext) -> Program:
             self.starts.append(self.world.sim.loop.time())
             alone = replace(around, metrics=Metrics())
             watched = EvictionObserver(
@@ -170,7 +170,7 @@ class ScenarioCluster:
         make = sdk_controller if self.scenario.by_sdk[name] else RawController
         dialects = self.scenario.dialects
 
-        def build(transport: Transport, around: Environment) -> Manager:
+        def build(transport: Transport, around: ComponentContext) -> Manager:
             alone = replace(around, metrics=Metrics())
             deps, recorder = component_dependencies(self._wrap(name, transport), name, alone)
             calls = Calls(name, self.problems)

@@ -18,7 +18,7 @@ from vacate.errors import ApiError, Conflict, TransportError
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.runtime.controller import Controller, Source
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.reconcile import Done, Key, Outcome
 
 BehaviourOf = Callable[[str], Behaviour]
@@ -30,7 +30,9 @@ _TRIES = 8
 class WildInterceptor:
     """Begins a task for each turn that is its own, once in each life."""
 
-    def __init__(self, name: str, deps: Deps, behaviour: BehaviourOf, calls: Calls, dialect: Dialect) -> None:
+    def __init__(
+        self, name: str, deps: Dependencies, behaviour: BehaviourOf, calls: Calls, dialect: Dialect
+    ) -> None:
         self._name = name
         self._deps = deps
         self._behaviour = behaviour
@@ -139,7 +141,7 @@ class RawController(Controller):
     def __init__(
         self,
         name: str,
-        deps: Deps,
+        deps: Dependencies,
         behaviour: BehaviourOf,
         calls: Calls,
         dialect: Dialect = EVICTION_REQUEST,

@@ -10,7 +10,7 @@ from support.eviction_scenarios.raw_interceptor import BehaviourOf
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.runtime.controller import Controller
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.sdk.interceptors.context import EvictionContext
 from vacate.sdk.interceptors.controller import interceptor_controllers
 from vacate.sdk.interceptors.interceptor import Interceptor
@@ -21,7 +21,7 @@ TIMEOUT = dt.timedelta(seconds=500)
 
 
 def sdk_controller(
-    name: str, deps: Deps, behaviour: BehaviourOf, calls: Calls, dialect: Dialect = EVICTION_REQUEST
+    name: str, deps: Dependencies, behaviour: BehaviourOf, calls: Calls, dialect: Dialect = EVICTION_REQUEST
 ) -> Controller:
     """The interceptor as a controller of one process."""
 

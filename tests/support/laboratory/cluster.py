@@ -13,7 +13,7 @@ from support.laboratory.workload import MAX_FENCED, MIN_HEALTHY, STORAGE, uses_s
 from vacate.api.kinds import NODES, PODS
 from vacate.embedded.store.log import Record
 from vacate.errors import OutOfTime
-from vacate.nodeagent.adopt import POD
+from vacate.nodeagent.recovery import POD
 from vacate.sim.auditlog import Audit
 from vacate.sim.cluster import World, WorldSettings
 from vacate.sim.history import BudgetHistory

@@ -29,7 +29,7 @@ from vacate.sim.machines.machine import Machine
 from vacate.sim.machines.network import MachineNetwork
 from vacate.sim.machines.runs import identity_of
 from vacate.sim.process import Process
-from vacate.wiring.components import Environment
+from vacate.wiring.components import ComponentContext
 
 NODES = tuple(f"node-{number}" for number in range(1, 6))
 MANAGERS = {"manager-0": "node-1", "manager-1": "node-2"}
@@ -239,10 +239,10 @@ class Hosts:
             if self.machines[name].on:
                 self._spawn(self.begin(process))
 
-    def _agent(self, name: str, transport: Transport, around: Environment) -> AgentProgram:
+    def _agent(self, name: str, transport: Transport, around: ComponentContext) -> AgentProgram:
         return agent_program(self.machines[name], self._folder / name, self.loginds[name], transport, around)
 
-    def _manager(self, name: str, transport: Transport, around: Environment) -> Manager:
+    def _manager(self, name: str, transport: Transport, around: ComponentContext) -> Manager:
         place = MANAGERS[name]
         agents = ReachableSwitches(
             self.switches, self.ports, lambda other: self.network.reaches(place, other)

@@ -27,14 +27,14 @@ from vacate.runtime.manager import Manager
 from vacate.sim.machines.agent import AgentProgram
 from vacate.sim.machines.machine import Machine
 from vacate.sim.machines.runtime import SimRuntime
-from vacate.wiring.components import ControllerDescriptor, Environment, component_manager
+from vacate.wiring.components import ComponentContext, ControllerDescriptor, component_manager
 from vacate.wiring.controllers import enabled
 
 SHUTDOWN = ShutdownConfig((Bucket(0, 40.0),), "")
 
 
 def agent_program(
-    machine: Machine, folder: Path, logind: SimLogind, transport: Transport, around: Environment
+    machine: Machine, folder: Path, logind: SimLogind, transport: Transport, around: ComponentContext
 ) -> AgentProgram:
     """The node agent, with graceful shutdown."""
     settings = AgentSettings(name=machine.name, folder=folder, taint=False, shutdown=SHUTDOWN)
@@ -57,7 +57,7 @@ def stock_agents(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(inuse, "listing", nothing)
 
 
-def manager_program(agents: ReachableSwitches, transport: Transport, around: Environment) -> Manager:
+def manager_program(agents: ReachableSwitches, transport: Transport, around: ComponentContext) -> Manager:
     """All controllers that the gates allow, with the power switches that this manager reaches."""
     alone = replace(around, metrics=Metrics())
     ours = [_with_agents(one, agents) for one in enabled(alone.gates)]

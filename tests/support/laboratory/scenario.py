@@ -30,7 +30,7 @@ from vacate.errors import OutOfTime, VacateError
 from vacate.features import FeatureGates, parse_feature_gates
 from vacate.sim.cluster import WorldSettings
 from vacate.sim.faults.plan import FaultPlan, FaultRates
-from vacate.sim.faults.transport import Plan
+from vacate.sim.faults.transport import FaultSource
 from vacate.sim.invariants.names import Invariant
 from vacate.sim.run import Sim, run_sim, stream_of
 
@@ -89,7 +89,7 @@ class Scenario:
         plans: list[FaultPlan] = []
         unreported, lagging, deaf = dict[str, None](), dict[str, None](), dict[tuple[str, str], None]()
 
-        def plan(name: str) -> Plan:
+        def plan(name: str) -> FaultSource:
             plans.append(
                 FaultPlan(HARSH if name in MANAGERS else RATES, sim.stream(f"faults of {name} {len(plans)}"))
             )

@@ -19,6 +19,7 @@ from support.realcluster.otherwebhook import OtherWebhook
 from support.tlsserver import serving
 from vacate.api.events import NORMAL
 from vacate.api.identity import service_account_user
+from vacate.api.installednames import MANAGER
 from vacate.api.kinds import (
     CLUSTERROLES,
     CONFIGMAPS,
@@ -32,7 +33,6 @@ from vacate.api.kinds import (
 )
 from vacate.api.kinds import VALIDATINGADMISSIONPOLICIES as _POLICIES
 from vacate.api.kinds import VALIDATINGADMISSIONPOLICYBINDINGS as _BINDINGS
-from vacate.api.objectnames import MANAGER
 from vacate.api.objects import Obj
 from vacate.api.times import format_time, parse_time
 from vacate.client.client import Client

@@ -30,7 +30,7 @@ from vacate.nodeagent.runtime.process import ProcessRuntime
 from vacate.nodeagent.settings import AgentSettings
 from vacate.nodeagent.shutdown.protocol import Logind
 from vacate.testing import pod
-from vacate.wiring.components import Environment, component_dependencies
+from vacate.wiring.components import ComponentContext, component_dependencies
 
 NODE = "laptop"
 PATH = os.environ["PATH"]
@@ -55,7 +55,7 @@ class AgentCluster:
     clock: SystemClock = field(default_factory=SystemClock)
 
     async def start_agent(self, boot: str = "boot", transport: Transport | None = None) -> NodeAgent:
-        around = Environment(self.clock, system_entropy(), Metrics())
+        around = ComponentContext(self.clock, system_entropy(), Metrics())
         deps, recorder = component_dependencies(
             transport or InProcessTransport(self.server, node(NODE)), "kubelet", around
         )

@@ -27,7 +27,7 @@ from vacate.nodeagent.shutdown.config import ShutdownConfig
 from vacate.nodeagent.shutdown.protocol import Inhibitor, LogindSession
 from vacate.nodeagent.shutdownagent.agent import ShutdownAgent, ShutdownAgentSettings
 from vacate.wire.message import Request, Response
-from vacate.wiring.components import Environment
+from vacate.wiring.components import ComponentContext
 from vacate.wiring.shutdownagent import build_shutdown_agent
 
 KUBELET_LOCK = Inhibitor("shutdown", "kubelet", "Kubelet needs time to handle node shutdown", "delay")
@@ -140,7 +140,7 @@ class ShutdownAgentCluster:
     fails: Callable[[Request], bool] = lambda _: False  # which requests to the API server get no answer
 
     def start(self) -> AgentRun:
-        around = Environment(SystemClock(), system_entropy(), Metrics())
+        around = ComponentContext(SystemClock(), system_entropy(), Metrics())
         folder = self.place.folder / "shutdown-agent"
         folder.mkdir(exist_ok=True, parents=True)
         settings = ShutdownAgentSettings(

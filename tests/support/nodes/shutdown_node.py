@@ -21,7 +21,7 @@ from support.nodes.machine import write_buckets
 from support.processes.cluster import ClusterProcess, environment, running_cluster
 from support.processes.node import NODE, NodeProcess
 from support.waiting import until
-from vacate.api.objectnames import SHUTDOWN_REQUESTER
+from vacate.api.installednames import SHUTDOWN_REQUESTER
 from vacate.api.objects import Obj
 from vacate.embedded.bootstrap import identities
 

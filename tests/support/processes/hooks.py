@@ -13,7 +13,7 @@ from aiohttp import web
 from support.evictions.namespace import EvictionNamespace
 from support.processes.program import Program
 from support.realcluster.evictions import HOME, RealCluster
-from vacate.api.objectnames import HOOKS
+from vacate.api.installednames import HOOKS
 
 
 class HookService:

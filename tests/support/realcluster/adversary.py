@@ -31,6 +31,17 @@ from support.waiting import until
 from vacate.admission.pods.forcedeletion import ENABLED, GUARD_LABEL
 from vacate.api.identity import NODES as NODE_GROUP
 from vacate.api.identity import node_user
+from vacate.api.installednames import (
+    CERTIFICATES,
+    INTERCEPTOR,
+    MANAGER,
+    MUTATING,
+    REQUESTER,
+    SHUTDOWN_AGENT,
+    SHUTDOWN_REQUESTER,
+    VALIDATING,
+    WEBHOOK,
+)
 from vacate.api.kinds import (
     CLUSTERROLEBINDINGS,
     CLUSTERROLES,
@@ -44,17 +55,6 @@ from vacate.api.kinds import (
     ROLEBINDINGS,
     SERVICEACCOUNTS,
     Kind,
-)
-from vacate.api.objectnames import (
-    CERTIFICATES,
-    INTERCEPTOR,
-    MANAGER,
-    MUTATING,
-    REQUESTER,
-    SHUTDOWN_AGENT,
-    SHUTDOWN_REQUESTER,
-    VALIDATING,
-    WEBHOOK,
 )
 from vacate.api.types import Pod
 from vacate.client.codec import codec_for

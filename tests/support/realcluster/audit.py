@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vacate.api.objectnames import EVACUATION_STEPS, STEPS
+from vacate.api.installednames import EVACUATION_STEPS, STEPS
 
 _BY_POLICY = re.compile("ValidatingAdmissionPolicy '(vacate-[^']*)'")
 """In the message of each refusal by a policy of an installation."""

@@ -13,8 +13,8 @@ from support.arms import objects as make
 from support.arms.arm import Obj
 from support.arms.kube import KUBECONFIG, KubeArm
 from support.waiting import LIMIT
+from vacate.api.installednames import REQUESTER
 from vacate.api.kinds import CLUSTERROLEBINDINGS, Kind
-from vacate.api.objectnames import REQUESTER
 from vacate.crds.definition import defined_kind, definition_for
 from vacate.install.manifests.roles import user_roles
 from vacate.install.objectkinds import path_of

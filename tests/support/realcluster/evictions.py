@@ -27,8 +27,8 @@ from support.processes.program import Program
 from support.realcluster.audit import confined
 from support.waiting import until
 from support.yaml_text import yaml_document
+from vacate.api.installednames import CERTIFICATES, MANAGER, MUTATING, VALIDATING, WEBHOOK
 from vacate.api.kinds import Kind
-from vacate.api.objectnames import CERTIFICATES, MANAGER, MUTATING, VALIDATING, WEBHOOK
 from vacate.api.objects import Obj
 from vacate.install.settings import Settings
 

@@ -25,7 +25,7 @@ from hack.kubelab.ports import reserve_port
 from support.https import Https, Obj
 from support.realcluster.kube_peers import running_peer
 from support.waiting import LIMIT, until
-from vacate.api.objectnames import METRICS_PORT
+from vacate.api.installednames import METRICS_PORT
 
 API = "monitoring.coreos.com/v1"
 NAME = "all"

@@ -10,7 +10,7 @@ from vacate.api.objects import Obj, dig
 from vacate.embedded.bootstrap.identities import node
 from vacate.nodeagent.settings import AgentSettings
 from vacate.sim.cluster import World, WorldSettings
-from vacate.sim.faults.transport import Fault, Plan, Script
+from vacate.sim.faults.transport import Fault, FaultSource, Script
 from vacate.sim.machines.agent import AgentProgram
 from vacate.sim.machines.machine import Machine
 from vacate.sim.machines.network import MachineNetwork
@@ -48,7 +48,7 @@ class Place:
         self.lost: list[str] = []  # paths whose next request is answered with an error, each once
         self.late: dict[str, float] = {}  # paths whose next request is carried out so many seconds later
 
-        def plan(name: str) -> Plan:
+        def plan(name: str) -> FaultSource:
             return Lost(self.lost, self.late, Script(faults)) if name == NAME else Script(())
 
         settings = WorldSettings(nodes=0, schedulers=(), evictions=(), plans=plan)

@@ -14,7 +14,7 @@ from vacate.sim.cluster import World, WorldSettings
 from vacate.sim.faults.crashpoints import CrashPoint
 from vacate.sim.process import Process
 from vacate.sim.run import Sim, run_sim
-from vacate.wiring.components import Environment, component_manager
+from vacate.wiring.components import ComponentContext, component_manager
 from vacate.wiring.controllers import enabled
 
 T = TypeVar("T")
@@ -56,7 +56,7 @@ class Run(Generic[T]):
             async with killed(sim, world, manager, self._wire):
                 return await self._script(world)
 
-    def _build(self, link: Transport, around: Environment) -> Any:
+    def _build(self, link: Transport, around: ComponentContext) -> Any:
         controllers = enabled(around.gates)
         return component_manager(self._wire.around(link), "vacate-manager", controllers, around, PROJECTIONS)
 

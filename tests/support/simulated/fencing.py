@@ -26,7 +26,7 @@ from vacate.sim.invariants.podprocesses import PodProcesses
 from vacate.sim.process import Process
 from vacate.sim.run import Sim, run_sim
 from vacate.testing import pod
-from vacate.wiring.components import Environment, component_manager
+from vacate.wiring.components import ComponentContext, component_manager
 from vacate.wiring.controllers import CONTROLLERS
 
 SOON = [
@@ -191,7 +191,7 @@ def builder(
     row = next(one for one in CONTROLLERS if one.component == "fencing-controller")
     mine = replace(row, build=partial(build, agents=agents))
 
-    def make(link: Transport, environment: Environment) -> Any:
+    def make(link: Transport, environment: ComponentContext) -> Any:
         wrapped = around(link) if around else link
         environment = environment if clock is None else replace(environment, clock=clock)
         return component_manager(wrapped, "vacate-manager", [mine], environment, PROJECTIONS)

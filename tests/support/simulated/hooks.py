@@ -19,7 +19,7 @@ from vacate.interceptors.hooks.annotations import HttpHook
 from vacate.interceptors.hooks.targets import AllowList, Target
 from vacate.sim.cluster import World
 from vacate.sim.process import Process
-from vacate.wiring.components import Environment, component_manager
+from vacate.wiring.components import ComponentContext, component_manager
 from vacate.wiring.hooks import hook_controllers
 
 ALLOWED = AllowList(
@@ -97,7 +97,7 @@ async def serving(
 ) -> Process:
     """The hooks process, under the identity that an embedded cluster gives it."""
 
-    def build(link: Transport, around: Environment) -> Any:
+    def build(link: Transport, around: ComponentContext) -> Any:
         rows = hook_controllers(lambda: allowed, gates or FeatureGates(), service)
         return component_manager(link, "vacate-hooks", rows, around, PROJECTIONS)
 

@@ -27,7 +27,7 @@ from vacate.entropy import seeded_entropy
 from vacate.errors import NotFound, TransportError
 from vacate.metrics import Metrics
 from vacate.wire.message import Peer
-from vacate.wiring.components import ControllerDescriptor, Environment, component_manager
+from vacate.wiring.components import ComponentContext, ControllerDescriptor, component_manager
 
 Work = Callable[[dict[str, str]], dict[str, Any] | None]
 """From the environment to what is changed of the pod's status; None is a pod that never ends."""
@@ -94,7 +94,7 @@ class SimulatedJobs:
         await self.client.create(NAMESPACES, {"metadata": {"name": HOME}})
         await self.client.create(PODTEMPLATES, TEMPLATE, HOME)
         transport = InProcessTransport(server, CONTROLLER_MANAGER)
-        around = Environment(self.clock, entropy, metrics)
+        around = ComponentContext(self.clock, entropy, metrics)
         manager = component_manager(transport, "controller-manager", _CONTROLLERS, around)
         self._jobs = Informer(self.client, JOBS, dict, clock=self.clock, entropy=entropy)
         self._jobs.subscribe(self._count)

@@ -12,7 +12,7 @@ from vacate.api.times import format_exact_time
 from vacate.api.types import Pod, PodDisruptionBudget
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.eviction.engine import decide
-from vacate.eviction.model import Assign, DecisionContext, Evict, Finish, Hold, Unadmitted
+from vacate.eviction.model import Assign, DecisionContext, Evict, Finish, Hold, NotAdmitted
 from vacate.eviction.records.patches import (
     assign_patch,
     finish_patch,
@@ -71,7 +71,7 @@ class SimRequest:
                 self._write(last_turn_patch(request, now) or {})
             case Hold() as action:
                 self._write(hold_patch(request, action, now) or {})
-            case Unadmitted():
+            case NotAdmitted():
                 self._write(unadmitted_patch(request, now) or {})
         return self
 

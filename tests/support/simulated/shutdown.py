@@ -18,9 +18,9 @@ import msgspec
 from vacate.clock import Clock
 from vacate.nodeagent.runtime.protocol import Held
 from vacate.nodeagent.shutdown.buckets import ShutdownPod
-from vacate.nodeagent.shutdown.machine import TerminatePod
 from vacate.nodeagent.shutdown.protocol import Inhibitor, LogindUnavailable
 from vacate.nodeagent.shutdown.record import ShutdownRecord
+from vacate.nodeagent.shutdown.statemachine import TerminatePod
 
 _EARLY = 1e-6  # by so much a loop may call before the time; nobody calls again
 

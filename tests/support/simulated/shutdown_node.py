@@ -19,8 +19,8 @@ import orjson
 from support.nodes.shutdown_agents import KUBELET_LOCK
 from support.nodes.shutdown_agents import Kubelet as ConfigzTransport
 from support.simulated.shutdown import SimLogind, SimSession
+from vacate.api.installednames import SHUTDOWN_REQUESTER
 from vacate.api.kinds import CLUSTERROLEBINDINGS, EVICTIONREQUESTS, PODS, PRIORITYCLASSES
-from vacate.api.objectnames import SHUTDOWN_REQUESTER
 from vacate.api.objects import Obj, dig
 from vacate.api.times import parse_time
 from vacate.api.types.evictionrequest import SHUTDOWN_DEADLINE
@@ -28,7 +28,7 @@ from vacate.client.transport import Transport
 from vacate.clock import Clock
 from vacate.embedded.bootstrap.identities import ADMIN, node
 from vacate.errors import AlreadyExists
-from vacate.nodeagent.adopt import POD
+from vacate.nodeagent.recovery import POD
 from vacate.nodeagent.runtime.protocol import ContainerState, ExecResult, Held
 from vacate.nodeagent.settings import AgentSettings
 from vacate.nodeagent.shutdown.buckets import Bucket
@@ -36,7 +36,7 @@ from vacate.nodeagent.shutdown.config import ShutdownConfig
 from vacate.nodeagent.shutdownagent.agent import ShutdownAgentSettings
 from vacate.nodeagent.shutdownagent.kubelet import LOWEST_PRIORITY
 from vacate.sim.cluster import World, WorldSettings
-from vacate.sim.faults.transport import NO_FAULT, Fault, Plan, Script
+from vacate.sim.faults.transport import NO_FAULT, Fault, FaultSource, Script
 from vacate.sim.machines.agent import AgentProgram
 from vacate.sim.machines.machine import Machine
 from vacate.sim.machines.network import MachineNetwork
@@ -45,7 +45,7 @@ from vacate.sim.process import Process, Program
 from vacate.sim.run import Sim, run_sim
 from vacate.testing import pod
 from vacate.wire.message import Request, Response
-from vacate.wiring.components import Environment
+from vacate.wiring.components import ComponentContext
 from vacate.wiring.shutdownagent import build_shutdown_agent
 
 NAME = "laptop"
@@ -145,7 +145,7 @@ class KubeletLogind:
 class ShutdownProgram:
     """One life of a shutdown agent."""
 
-    def __init__(self, place: Place, link: Transport, around: Environment) -> None:
+    def __init__(self, place: Place, link: Transport, around: ComponentContext) -> None:
         self._place = place
         self._stop = asyncio.Event()
         boot = f"{NAME}-boot-{place.machine.boots}"
@@ -226,7 +226,7 @@ class Place:
     def away(self, away: bool) -> None:
         self.fault = lambda _: Fault(lost=away)
 
-    def _plan(self, name: str) -> Plan:
+    def _plan(self, name: str) -> FaultSource:
         place = self
 
         class ByTheMoment:
@@ -250,7 +250,7 @@ class Place:
             logind = KubeletLogind(self.logind) if self.subject == BESIDE else None
             runtime = SimRuntime(self.machine, self.logind.close)
 
-            def build(link: Transport, around: Environment) -> AgentProgram:
+            def build(link: Transport, around: ComponentContext) -> AgentProgram:
                 return AgentProgram(self.machine, self.settings, link, around, runtime=runtime, logind=logind)
 
             self.kubelet = await self.world.start("kubelet", build, node(NAME))
@@ -260,7 +260,7 @@ class Place:
     async def start(self, *, wait: bool = True) -> None:
         """Start the agent, or have its parent do so."""
 
-        def build(link: Transport, around: Environment) -> Program:
+        def build(link: Transport, around: ComponentContext) -> Program:
             around = replace(around, clock=self.clock)
             link = Stopped(link, self.running)
             if self.subject != NODE:

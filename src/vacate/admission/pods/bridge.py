@@ -16,12 +16,12 @@ import msgspec
 
 from vacate.api.identity import StatusAuthority, User
 from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, Kind
-from vacate.api.lenient import mapping, text
 from vacate.api.objects import Obj, dig, terminating
 from vacate.api.times import EARLIEST, after, parse_time
 from vacate.api.types import Taint
 from vacate.api.types.core import TERMINAL_PHASES, Pod
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.api.untyped import mapping, text
 from vacate.errors import TooManyRequests
 from vacate.eviction.callers import Caller, attempt, caller_name, callers_of
 from vacate.eviction.coexistence import has_turns
@@ -30,13 +30,13 @@ from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
 from vacate.eviction.dialects.registry import dialect_for, dialect_of, dialect_with, served_dialects
 from vacate.eviction.engine import decide
 from vacate.eviction.model import (
+    AlreadyComplete,
     Assign,
     CorrectHeartbeat,
     DecisionContext,
     Finish,
     Hold,
     Limits,
-    Settled,
     Stage,
 )
 from vacate.eviction.pins import Pin, pin_of
@@ -241,7 +241,7 @@ def _decide_on_request(
     match action:
         case Assign() | CorrectHeartbeat() | Hold(stage=Stage.INTERCEPTING):
             return Wait(request)
-        case Settled() | Finish():  # cancelled, and not yet written down
+        case AlreadyComplete() | Finish():  # cancelled, and not yet written down
             return _past(request, now)
         case _:
             # Evicting, blocked by a budget, or not admitted and never processed: the API server decides.

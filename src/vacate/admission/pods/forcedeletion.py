@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 from vacate.api.identity import User, node_user, service_account_user
 from vacate.api.kinds import STATEFULSETS
-from vacate.api.lenient import mapping
 from vacate.api.objects import Obj, dig, name_of, namespace_of, terminating
 from vacate.api.types.core import TERMINAL_PHASES
+from vacate.api.untyped import mapping
 
 GATE = "PodForceDeleteGuard"
 CONFIRMATION = "vacate.dev/confirm-force-delete"

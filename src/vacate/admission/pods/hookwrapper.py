@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from vacate.api.lenient import mapping, maps
 from vacate.api.objects import Obj, dig
 from vacate.api.terminationreason import (
     ANNOTATION,
@@ -23,6 +22,7 @@ from vacate.api.terminationreason import (
     WRAP,
     annotated_delivery,
 )
+from vacate.api.untyped import mapping, maps
 
 PROGRAM = "/opt/vacate/bin/vacate-prestop"
 """In Vacate's image."""

@@ -7,9 +7,9 @@ from dataclasses import replace
 from vacate.admission.checks import unchanged
 from vacate.admission.context import Context
 from vacate.api.fielderrors import FieldError, duplicate, too_many
-from vacate.api.lenient import maps, sequence, text
 from vacate.api.objects import Obj
 from vacate.api.types.lifecycle import participant_errors, pod_priority_errors
+from vacate.api.untyped import maps, sequence, text
 from vacate.eviction.registration import (
     ALLOWED_KUBERNETES_NAMES,
     MAX_INTERCEPTORS,

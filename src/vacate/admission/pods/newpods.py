@@ -18,8 +18,8 @@ from vacate.admission.pods.workloads import (
     stateful_registration,
 )
 from vacate.api.kinds import DEPLOYMENTS, NAMESPACES, REPLICASETS, STATEFULSETS, Kind
-from vacate.api.lenient import mapping, maps, text
 from vacate.api.objects import Obj, dig
+from vacate.api.untyped import mapping, maps, text
 from vacate.eviction.registration import annotations_of
 
 

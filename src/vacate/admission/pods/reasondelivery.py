@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from vacate.admission.context import Context
 from vacate.api.fielderrors import FieldError, complaints, forbidden, invalid, required
-from vacate.api.lenient import mapping, maps, text
 from vacate.api.names import env_name
 from vacate.api.objects import Obj
 from vacate.api.terminationreason import GATE, header_complaints
+from vacate.api.untyped import mapping, maps, text
 
 FIELD = "reasonDelivery"
 _ACTIONS = {"env": "exec", "header": "httpGet"}

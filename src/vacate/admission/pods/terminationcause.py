@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 from vacate.api.identity import INSTALLED_CONTROLLER, INSTALLED_SHUTDOWN_AGENT, User
 from vacate.api.kinds import DAEMONSETS, DEPLOYMENTS, REPLICASETS, STATEFULSETS, Kind
-from vacate.api.lenient import controller_of, mapping
 from vacate.api.objects import Obj, dig
 from vacate.api.terminationreason import (
     ANNOTATION,
@@ -21,6 +20,7 @@ from vacate.api.terminationreason import (
     SOURCE_ANNOTATION,
     UPDATE,
 )
+from vacate.api.untyped import controller_of, mapping
 
 NODES_GROUP = "system:nodes"
 WEBHOOK_SOURCE = "webhook"

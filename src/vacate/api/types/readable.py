@@ -10,7 +10,6 @@ from typing import Any
 
 import msgspec
 
-from vacate.api.lenient import mapping, maps
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import (
     COMPLETE,
@@ -20,6 +19,7 @@ from vacate.api.types.evictionrequest import (
 )
 from vacate.api.types.lifecycle import FINAL_CONDITIONS
 from vacate.api.types.meta import ObjectMeta
+from vacate.api.untyped import mapping, maps
 
 UNREADABLE = "Unreadable"
 """What tables show in place of the stage of a request that cannot be decoded."""

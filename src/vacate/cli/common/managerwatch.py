@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from vacate.api.installednames import EMBEDDED_BUILD
 from vacate.api.kinds import EVENTS
-from vacate.api.objectnames import EMBEDDED_BUILD
 from vacate.api.objects import dig
 from vacate.api.options import ListOptions
 from vacate.api.times import EARLIEST, format_time

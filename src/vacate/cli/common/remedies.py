@@ -7,7 +7,7 @@ import re
 import socket
 import ssl
 
-from vacate.api.objectnames import NODE_MAINTAINER, REQUESTER, VIEWER
+from vacate.api.installednames import NODE_MAINTAINER, REQUESTER, VIEWER
 from vacate.cli.common.program import program_name
 from vacate.errors import ConfigError, Forbidden, InternalError, NotFound, TransportError, VacateError
 from vacate.views.refusals import own_webhook_look

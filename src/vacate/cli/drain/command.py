@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from vacate.api.objectnames import NODE_MAINTAINER
+from vacate.api.installednames import NODE_MAINTAINER
 from vacate.api.objects import Obj
 from vacate.cli.common.apis import api_option
 from vacate.cli.common.connection import Connection, cluster_scope_options, connected

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from vacate.api.objectnames import DEFAULT_NAMESPACE, INVENTORY
+from vacate.api.installednames import DEFAULT_NAMESPACE, INVENTORY
 from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster, Connection, connected
 from vacate.cli.common.exitcodes import INTERRUPTED, TIMED_OUT

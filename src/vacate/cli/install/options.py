@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
-from vacate.api.objectnames import DEFAULT_NAMESPACE
+from vacate.api.installednames import DEFAULT_NAMESPACE
 from vacate.api.selectors.labels import match_expressions, parse_selector
 from vacate.cli.common.parameters import label_name, namespace_name, node_count, span_between, subdomain
 from vacate.cli.common.serveroptions import (

@@ -13,7 +13,7 @@ from cryptography import x509
 
 from vacate import __version__
 from vacate.admission.pods.registrationrules import read_rules
-from vacate.api.objectnames import labels
+from vacate.api.installednames import labels
 from vacate.cli.common.kubeletconfig import load_kubelet_config
 from vacate.errors import ConfigError
 from vacate.eviction.callers import UnverifiedCallers

@@ -30,7 +30,7 @@ from vacate.features import FeatureGates
 from vacate.httpserver.healthserver import HealthServer
 from vacate.metrics import Metrics
 from vacate.nodeagent.settings import TAINT, AgentSettings
-from vacate.wiring.components import Environment
+from vacate.wiring.components import ComponentContext
 from vacate.wiring.loglistener import LogListener, LogListenerSettings
 from vacate.wiring.nodeagent import build_agent, container_environment, own_address
 
@@ -217,7 +217,7 @@ def _read(path: Path) -> bytes:
 async def _serve(
     transport: HttpTransport, settings: AgentSettings, logs: LogListenerSettings, metrics_port: int | None
 ) -> None:
-    around = Environment(SystemClock(), system_entropy(), Metrics())
+    around = ComponentContext(SystemClock(), system_entropy(), Metrics())
     # Without an authority nobody could be let in, so that there is no port, and kubectl logs says so.
     listener = LogListener(logs, settings.name, around.clock) if logs.client_ca else None
     if listener is not None:

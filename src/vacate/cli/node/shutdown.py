@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
+from vacate.api.installednames import SHUTDOWN_AGENT, labels
 from vacate.api.kinds import NODES, PODS
 from vacate.api.nodeconditions import graceful_shutdown
-from vacate.api.objectnames import SHUTDOWN_AGENT, labels
 from vacate.api.objects import Obj
 from vacate.api.options import ListOptions
 from vacate.cli.common import terminal

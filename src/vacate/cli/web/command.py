@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 
 import click
 
-from vacate.api.objectnames import WEB_PORT
+from vacate.api.installednames import WEB_PORT
 from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster, Connection, cluster_scope_options, connected
 from vacate.cli.common.program import program_name

@@ -9,8 +9,8 @@ import sys
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
+from vacate.api.installednames import STATUS_AUTHORITY
 from vacate.api.kinds import VALIDATINGADMISSIONPOLICIES
-from vacate.api.objectnames import STATUS_AUTHORITY
 from vacate.cli.check import read_findings
 from vacate.cli.common.connection import Cluster, Connection
 from vacate.cli.explain.command import explain_pod

@@ -33,7 +33,7 @@ from vacate.eviction.dialects.registry import (
 from vacate.eviction.registration import registering_part
 from vacate.kube.patches import merge_status_patch
 from vacate.runtime.controller import Controller, Source
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.podrequests import request_by_any
 from vacate.runtime.reconcile import EARLY_SECONDS, MAX_RETRY_SECONDS, Done, Key, Later, Outcome
 from vacate.sdk.errors import CancellationForbidden, HeldByFinalizers
@@ -51,9 +51,9 @@ _SIDE_BY_SIDE = 8
 _REQUESTED = "descheduling-requester"
 
 
-def build(deps: Deps) -> Controller:
+def build(deps: Dependencies) -> Controller:
     """The controller, woken by policies, nodes that change, and the end of requests and pods that count."""
-    view = View(deps)
+    view = DeschedulingCaches(deps)
     descheduling = Descheduling(deps, view)
     return Controller(
         QUEUE,
@@ -73,10 +73,10 @@ def build(deps: Deps) -> Controller:
     )
 
 
-class View:
+class DeschedulingCaches:
     """The caches, as the controller asks them."""
 
-    def __init__(self, deps: Deps) -> None:
+    def __init__(self, deps: Dependencies) -> None:
         informers = deps.informers
         self.policies = informers.informer(DESCHEDULINGPOLICIES, DeschedulingPolicy)
         self.nodes = informers.informer(NODES, Node)
@@ -150,7 +150,7 @@ def node_matters(old: Node | None, new: Node | None) -> bool:
 class Descheduling:
     """Reconciles a policy with the pods of the cluster."""
 
-    def __init__(self, deps: Deps, view: View) -> None:
+    def __init__(self, deps: Dependencies, view: DeschedulingCaches) -> None:
         self._deps = deps
         self._view = view
         # Moments on the monotonic clock: one that is set must not keep a policy from looking.

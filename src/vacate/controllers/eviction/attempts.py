@@ -25,7 +25,7 @@ class _Attempt:
     by_budget: bool = True  # whether a budget refused, as far as is known
 
 
-class Attempts:
+class EvictionAttempts:
     """When each request may next ask for the eviction, and which of them wait because they were refused."""
 
     def __init__(self, entropy: Entropy) -> None:

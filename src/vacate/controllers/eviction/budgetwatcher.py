@@ -21,7 +21,7 @@ from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.workloads import DELETE_PREPARED
 from vacate.cache.indexes import budgets_of
 from vacate.cache.reader import Reader
-from vacate.controllers.eviction.attempts import Attempts, failures, key_of, place_of
+from vacate.controllers.eviction.attempts import EvictionAttempts, failures, key_of, place_of
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.turn_conditions import is_prepared
 from vacate.eviction.retryorder import Waiting, first_in_line
@@ -40,7 +40,7 @@ class BudgetWatcher:
     def __init__(
         self,
         dialect: Dialect,
-        attempts: Attempts,
+        attempts: EvictionAttempts,
         requests: Reader[EvictionRequest],
         pods: Reader[Pod],
         budgets: Reader[PodDisruptionBudget],

@@ -10,7 +10,7 @@ from vacate.cache.indexes import SELECTING
 from vacate.controllers.eviction.budgetwatcher import BudgetWatcher
 from vacate.controllers.eviction.metrics import OpenRequests
 from vacate.controllers.eviction.reconciler import EvictionRequests
-from vacate.controllers.eviction.totals import RequestTotals
+from vacate.controllers.eviction.summarymetrics import RequestTotals
 from vacate.controllers.lifecycle.givingway import Yielding
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
@@ -20,7 +20,7 @@ from vacate.eviction.dialects.registry import served_dialects
 from vacate.eviction.dialects.turn_conditions import is_prepared
 from vacate.eviction.registration import registering
 from vacate.runtime.controller import Controller, Source
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,9 @@ class Settings:
     workers: int = 16  # requests that are looked at side by side
 
 
-def build(deps: Deps, settings: Settings | None = None, dialect: Dialect = EVICTION_REQUEST) -> Controller:
+def build(
+    deps: Dependencies, settings: Settings | None = None, dialect: Dialect = EVICTION_REQUEST
+) -> Controller:
     """The controller of a dialect, woken by requests, by their pods, and by budgets that open."""
     chosen = settings or Settings()
     requests = deps.informers.requests(dialect)
@@ -74,12 +76,12 @@ def build(deps: Deps, settings: Settings | None = None, dialect: Dialect = EVICT
     return controller
 
 
-def build_evacuation(deps: Deps) -> Controller:
+def build_evacuation(deps: Dependencies) -> Controller:
     """The controller of Evacuations."""
     return build(deps, dialect=EVACUATION)
 
 
-def build_lifecycle(deps: Deps) -> Controller:
+def build_lifecycle(deps: Dependencies) -> Controller:
     """The controller of Evictions of lifecycle.k8s.io."""
     return build(deps, dialect=LIFECYCLE)
 

@@ -14,7 +14,7 @@ from vacate.api.types import Pod, PodDisruptionBudget
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cache.indexes import SELECTING, budgets_of
 from vacate.client.reasons import annotate_reason
-from vacate.controllers.eviction.attempts import Attempts
+from vacate.controllers.eviction.attempts import EvictionAttempts
 from vacate.controllers.eviction.ownbudget import is_allowed, is_alone
 from vacate.controllers.workloads import Workloads
 from vacate.errors import ApiError, Conflict, NotFound, TransportError
@@ -25,7 +25,7 @@ from vacate.eviction.dialects.turn_conditions import is_prepared
 from vacate.eviction.records import events
 from vacate.eviction.records.patches import prepared_patch, refusal_patch
 from vacate.metrics import BYPASSES
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.reconcile import Later, Outcome
 from vacate.views.budgets import budget_remedies, never_allows
 from vacate.views.phrases import advice, sentence
@@ -57,7 +57,7 @@ class TargetUnclear:
 class Evictor:
     """Sends evictions and writes down refusals."""
 
-    def __init__(self, deps: Deps, attempts: Attempts, dialect: Dialect) -> None:
+    def __init__(self, deps: Dependencies, attempts: EvictionAttempts, dialect: Dialect) -> None:
         self._dialect = dialect
         self._deps = deps
         self._attempts = attempts

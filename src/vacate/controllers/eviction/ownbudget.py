@@ -14,11 +14,11 @@ from __future__ import annotations
 import msgspec
 
 from vacate.api.kinds import DEPLOYMENTS, REPLICASETS, STATEFULSETS
-from vacate.api.lenient import controller_of
 from vacate.api.objects import Obj, dig, metadata
 from vacate.api.selectors.labels import selector_of
 from vacate.api.types import Pod, PodDisruptionBudget
 from vacate.api.types.meta import OwnerReference
+from vacate.api.untyped import controller_of
 from vacate.api.workloads import DELETE_PREPARED
 from vacate.cache.reader import Reader
 from vacate.client.client import Client

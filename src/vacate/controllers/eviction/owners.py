@@ -18,7 +18,7 @@ from vacate.eviction.records.reader import is_daemon_set
 DAEMONSETS = Kind("apps", "v1", "DaemonSet", "daemonsets", "daemonset", namespaced=True)
 
 
-async def is_owned(client: Client, pod: Pod) -> bool:
+async def owner_exists(client: Client, pod: Pod) -> bool:
     """Whether the pod's controlling owner, a DaemonSet or a Node, exists with the UID of the reference."""
     owner = pod.metadata.controller
     if owner is None:

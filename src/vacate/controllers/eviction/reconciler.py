@@ -16,14 +16,14 @@ from vacate.api.kinds import PODS
 from vacate.api.options import DeleteOptions
 from vacate.api.types import Pod
 from vacate.api.types.evictionrequest import RETRY, EvictionRequest
-from vacate.controllers.eviction.attempts import ANSWER_TIMEOUT, Attempts, failures, key_of
+from vacate.controllers.eviction.attempts import ANSWER_TIMEOUT, EvictionAttempts, failures, key_of
 from vacate.controllers.eviction.budgetwatcher import BudgetWatcher
-from vacate.controllers.eviction.collection import COLLECTION, Collection, goes_with_pod
-from vacate.controllers.eviction.connectivity import WatchHealth
+from vacate.controllers.eviction.collectiongrace import COLLECTION, Collection, collected_with_pod
 from vacate.controllers.eviction.evictor import Evictor, TargetUnclear
-from vacate.controllers.eviction.owners import is_owned
+from vacate.controllers.eviction.owners import owner_exists
 from vacate.controllers.eviction.requestwriter import RequestWriter
 from vacate.controllers.eviction.succession import Succession
+from vacate.controllers.eviction.watchhealth import WatchHealth
 from vacate.errors import Conflict, NotFound
 from vacate.eviction.coexistence import waits_for_other
 from vacate.eviction.dialects.base import Dialect, ObjectPatch, Removal, StatusPatch, registered_interceptors
@@ -32,6 +32,7 @@ from vacate.eviction.dialects.registry import served_dialects
 from vacate.eviction.engine import decide
 from vacate.eviction.model import (
     Action,
+    AlreadyComplete,
     Assign,
     CorrectHeartbeat,
     DecisionContext,
@@ -39,14 +40,13 @@ from vacate.eviction.model import (
     Finish,
     Hold,
     Limits,
+    NotAdmitted,
     Presence,
     ReadTarget,
-    Settled,
     Skip,
     Stage,
     Supersede,
     Target,
-    Unadmitted,
 )
 from vacate.eviction.records import events
 from vacate.eviction.records.patches import (
@@ -61,7 +61,7 @@ from vacate.eviction.records.patches import (
 )
 from vacate.eviction.records.reader import is_superseded
 from vacate.eviction.succession import is_handed_over
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.podrequests import read_request, request_for
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
 
@@ -72,9 +72,9 @@ CACHE_LAG = dt.timedelta(seconds=30)
 class EvictionRequests:
     """Reconciles a request with its pod."""
 
-    def __init__(self, deps: Deps, dialect: Dialect = EVICTION_REQUEST) -> None:
+    def __init__(self, deps: Dependencies, dialect: Dialect = EVICTION_REQUEST) -> None:
         self._dialect = dialect
-        self.attempts = Attempts(deps.entropy)
+        self.attempts = EvictionAttempts(deps.entropy)
         self._deps = deps
         self._informer = deps.informers.requests(dialect)
         self._requests = self._informer.reader
@@ -222,9 +222,9 @@ class EvictionRequests:
         self, request: EvictionRequest, action: Action, target: Target, now: dt.datetime, *, fresh: bool
     ) -> Outcome:
         match action:
-            case Settled():
+            case AlreadyComplete():
                 return Done()
-            case Unadmitted():
+            case NotAdmitted():
                 return await self._reject(request, now)
             case ReadTarget():
                 return await self._advance(request, await self._live_target(request), fresh=fresh)
@@ -306,7 +306,7 @@ class EvictionRequests:
                 if (until := self._collection.until(key)) is None:
                     self._writer.note(*events.finished(request, action))
                     # An Evacuation has finalizers, which its end takes away: no collector removes it before.
-                    waits = self._dialect is EVICTION_REQUEST and goes_with_pod(request, action, target)
+                    waits = self._dialect is EVICTION_REQUEST and collected_with_pod(request, action, target)
                     if waits or self._dialect.in_grace(request):
                         until = self._collection.begin(key, now)
                 if until is not None and now < until <= now + COLLECTION:  # it may have been set back
@@ -344,7 +344,7 @@ class EvictionRequests:
         pod = self._cached_pod(request)
         left_alone = pod is not None and bool(action.message) and action.message == target.unevictable
         # A pod's author may have made up the owner that keeps the pod from being evicted.
-        if left_alone and pod and not await self._watch_health.ask(is_owned(self._deps.client, pod)):
+        if left_alone and pod and not await self._watch_health.ask(owner_exists(self._deps.client, pod)):
             return await self._advance(request, replace(target, unevictable=""))
         if action.stage is Stage.BLOCKED and await self._end_last_turn(request, now):
             return Done()

@@ -7,17 +7,17 @@ from dataclasses import replace
 from vacate.api.events import EventNote
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import ADMITTED, COMPLETE, PROGRESSING, EvictionRequest
-from vacate.controllers.eviction.connectivity import WatchHealth
+from vacate.controllers.eviction.watchhealth import WatchHealth
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.turn_conditions import result_of_turn
 from vacate.eviction.records import events
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 
 
 class RequestWriter:
     """Writes in the words of the dialect's API."""
 
-    def __init__(self, deps: Deps, dialect: Dialect, watch_health: WatchHealth) -> None:
+    def __init__(self, deps: Dependencies, dialect: Dialect, watch_health: WatchHealth) -> None:
         # From zero on: a series that begins with one would not look like an increase.
         self._turns = {one: deps.metrics.turns.labels(one.value) for one in events.ENDED}
         self._deps = deps

@@ -35,7 +35,7 @@ from vacate.eviction.records import events
 from vacate.eviction.records.patches import supersede_patch
 from vacate.eviction.records.reader import is_superseded
 from vacate.eviction.succession import record_patch, recorded_request, successor, superseded_uid
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.reconcile import Done, Later, Outcome
 
 log = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ _TRANSIENT_ERRORS = (ServiceUnavailable, Timeout, TooManyRequests, Conflict)
 class Succession:
     """What is done about superseded requests of one API. It reads the server, not caches: it is rare."""
 
-    def __init__(self, deps: Deps, dialect: Dialect, writer: RequestWriter) -> None:
+    def __init__(self, deps: Dependencies, dialect: Dialect, writer: RequestWriter) -> None:
         self._deps = deps
         self._dialect = dialect
         self._writer = writer

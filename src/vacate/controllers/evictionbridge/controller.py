@@ -19,13 +19,13 @@ from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE_REQUEST
 from vacate.runtime.controller import Controller, Source
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
 
 QUEUE = "evictionbridge"
 
 
-def build(deps: Deps, dialect: Dialect = EVICTION_REQUEST) -> Controller:
+def build(deps: Dependencies, dialect: Dialect = EVICTION_REQUEST) -> Controller:
     """The controller of a dialect, woken by requests that the bridge has written into."""
     name = QUEUE if dialect is EVICTION_REQUEST else f"{QUEUE}-{dialect.kind.plural}"
     requests = deps.informers.requests(dialect)
@@ -34,12 +34,12 @@ def build(deps: Deps, dialect: Dialect = EVICTION_REQUEST) -> Controller:
     return Controller(name, bridged, (source,), deps, refusals_on=requests)
 
 
-def build_evacuation(deps: Deps) -> Controller:
+def build_evacuation(deps: Dependencies) -> Controller:
     """The controller of Evacuations."""
     return build(deps, EVACUATION)
 
 
-def build_lifecycle(deps: Deps) -> Controller:
+def build_lifecycle(deps: Dependencies) -> Controller:
     """The controller of the EvictionRequests of lifecycle.k8s.io, each of which is one caller's."""
     requests = deps.informers.informer(LIFECYCLE_REQUESTS, LifecycleRequest)
     source = Source(requests, when=lambda _, after: after is not None and is_bridged(after))
@@ -56,7 +56,7 @@ class BridgedRequests:
     """Reconciles the requesters of a request with the callers that still ask."""
 
     def __init__(
-        self, deps: Deps, dialect: Dialect, get: Callable[[str, str], EvictionRequest | None]
+        self, deps: Dependencies, dialect: Dialect, get: Callable[[str, str], EvictionRequest | None]
     ) -> None:
         """`get` finds a request in the cache, by namespace and name."""
         self._deps = deps

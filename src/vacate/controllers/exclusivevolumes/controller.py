@@ -16,6 +16,7 @@ from vacate.api.events import EventNote
 from vacate.api.kinds import NODES, PERSISTENTVOLUMES, PODS
 from vacate.api.types import Node, PersistentVolume, Pod
 from vacate.controllers.exclusivevolumes import events
+from vacate.controllers.exclusivevolumes.caches import VolumeCaches, class_matters, node_matters, pod_matters
 from vacate.controllers.exclusivevolumes.confirmation import (
     FENCED,
     USES,
@@ -25,7 +26,6 @@ from vacate.controllers.exclusivevolumes.confirmation import (
 )
 from vacate.controllers.exclusivevolumes.decision import next_attachment
 from vacate.controllers.exclusivevolumes.liveusers import RECHECK_INTERVAL, running_users
-from vacate.controllers.exclusivevolumes.view import View, class_matters, node_matters, pod_matters
 from vacate.errors import InvalidAttachment, NotFound
 from vacate.kube.exclusivevolumes import (
     Attachment,
@@ -38,16 +38,16 @@ from vacate.kube.exclusivevolumes import (
 from vacate.kube.nodes import out_of_service
 from vacate.kube.podend import has_ended, is_given_up
 from vacate.runtime.controller import Controller, Source
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
 
 QUEUE = "exclusivevolumes"
 WORKERS = 4
 
 
-def build(deps: Deps) -> Controller:
+def build(deps: Dependencies) -> Controller:
     """The controller, woken by volumes, claims, classes, the pods that use them, and their nodes."""
-    view = View(deps)
+    view = VolumeCaches(deps)
     volumes = ExclusiveVolumes(deps, view)
     view.pods.subscribe(volumes.on_pod)
     view.volumes.subscribe(volumes.on_volume)
@@ -72,7 +72,7 @@ def build(deps: Deps) -> Controller:
 class ExclusiveVolumes:
     """Reconciles a volume with the pods that use it."""
 
-    def __init__(self, deps: Deps, view: View) -> None:
+    def __init__(self, deps: Dependencies, view: VolumeCaches) -> None:
         self._deps = deps
         self._view = view
         # Pods whose end their node reported before they were removed, and those that never got a node.

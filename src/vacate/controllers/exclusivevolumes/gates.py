@@ -11,8 +11,8 @@ from vacate.api.kinds import PERSISTENTVOLUMES, PODS
 from vacate.api.objects import Obj
 from vacate.api.types import PersistentVolume, Pod, StorageClass
 from vacate.controllers.exclusivevolumes import events
+from vacate.controllers.exclusivevolumes.caches import VolumeCaches, class_matters, pod_matters
 from vacate.controllers.exclusivevolumes.liveusers import RECHECK_INTERVAL, running_users
-from vacate.controllers.exclusivevolumes.view import View, class_matters, pod_matters
 from vacate.errors import InvalidAttachment, NotFound
 from vacate.kube.exclusivevolumes import (
     CLOSED,
@@ -25,15 +25,15 @@ from vacate.kube.exclusivevolumes import (
 )
 from vacate.kube.patches import guarded
 from vacate.runtime.controller import Controller, Source
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
 
 QUEUE = "exclusivevolumegates"
 
 
-def build(deps: Deps) -> Controller:
+def build(deps: Dependencies) -> Controller:
     """The controller, woken by pods at the gate, their claims, volumes and classes."""
-    view = View(deps)
+    view = VolumeCaches(deps)
     return Controller(
         QUEUE,
         SchedulingGates(deps, view),
@@ -52,7 +52,7 @@ def build(deps: Deps) -> Controller:
 class SchedulingGates:
     """Reconciles a pod that waits at the gate."""
 
-    def __init__(self, deps: Deps, view: View) -> None:
+    def __init__(self, deps: Dependencies, view: VolumeCaches) -> None:
         self._deps = deps
         self._view = view
         self._reported: dict[Key, tuple[str, str]] = {}  # by pod: its UID, and the claim in the last Event

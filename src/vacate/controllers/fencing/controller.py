@@ -17,17 +17,22 @@ from vacate.api.times import after
 from vacate.api.types import Node
 from vacate.api.types.fencingpolicy import CONFIRMING, FAILED, FENCED, FENCING, FencingPolicy, NodeFencing
 from vacate.controllers.fencing import events
-from vacate.controllers.fencing.attempt import Attempts
+from vacate.controllers.fencing.caches import (
+    FencingCaches,
+    budget_matters,
+    fencing_now,
+    node_matters,
+    pod_matters,
+)
+from vacate.controllers.fencing.fencer import Fencer
+from vacate.controllers.fencing.leases import LeaseObservation, Reports, read_reports
 from vacate.controllers.fencing.outagetimes import OutageTimes
 from vacate.controllers.fencing.recovery import Recovery
 from vacate.controllers.fencing.reportbackoff import ReportBackoff
-from vacate.controllers.fencing.reports import LeaseObservation, Reports, read_reports
-from vacate.controllers.fencing.steps import Step, seconds_held
-from vacate.controllers.fencing.view import View, budget_matters, fencing_now, node_matters, pod_matters
+from vacate.controllers.fencing.stepresults import StepResult, seconds_held
 from vacate.errors import Conflict, NotFound
 from vacate.fencing.agents import Agents
-from vacate.fencing.decision import Decision, Environment, decide, latest_loss, lost_since
-from vacate.fencing.marks import (
+from vacate.fencing.annotations import (
     BEGUN,
     carried_out_until,
     ended_patch,
@@ -35,11 +40,12 @@ from vacate.fencing.marks import (
     is_storage_fence,
     owner_policy,
 )
+from vacate.fencing.decision import Decision, FencingInputs, decide, latest_loss, lost_since
 from vacate.fencing.report import ATTENTION_PHASES, status_of
 from vacate.kube.nodes import is_marked_off, readiness
 from vacate.kube.patches import merge_status_patch
 from vacate.runtime.controller import Controller, Source
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.reconcile import EARLY_SECONDS, Done, Key, Later, Outcome
 
 QUEUE = "fencingpolicies"
@@ -51,9 +57,9 @@ OBSERVATION_EXPIRES_AFTER = 60.0
 WORKERS = 4
 
 
-def build(deps: Deps, agents: Agents) -> Controller:
+def build(deps: Dependencies, agents: Agents) -> Controller:
     """The controller, woken by policies, nodes, budgets, and pods and volumes of nodes that do not report."""
-    view = View(deps)
+    view = FencingCaches(deps)
     return Controller(
         QUEUE,
         FencingPolicies(deps, view, agents),
@@ -73,11 +79,11 @@ def build(deps: Deps, agents: Agents) -> Controller:
 class FencingPolicies:
     """Reconciles a policy with its nodes."""
 
-    def __init__(self, deps: Deps, view: View, agents: Agents) -> None:
+    def __init__(self, deps: Dependencies, view: FencingCaches, agents: Agents) -> None:
         self._deps = deps
         self._view = view
         self._identity = str(deps.entropy.uid())
-        self._attempts = Attempts(deps.client, deps.clock, agents, self._identity)
+        self._attempts = Fencer(deps.client, deps.clock, agents, self._identity)
         self._recovery = Recovery(deps, agents, self._identity, view.pods_on)
         self._looks: dict[str, LeaseObservation] = {}  # by policy: the first of two looks at who reports
         # By policy: not before that are looks begun anew, on the monotonic clock.
@@ -106,7 +112,7 @@ class FencingPolicies:
             until = _earlier(until, step.later)
         return await self._decide(policy, until)
 
-    async def _advance(self, policy: FencingPolicy, row: NodeFencing) -> Step:
+    async def _advance(self, policy: FencingPolicy, row: NodeFencing) -> StepResult:
         await self._check_current(policy, row)
         now = self._deps.clock.now()
         if row.phase in (FENCING, CONFIRMING):
@@ -119,7 +125,7 @@ class FencingPolicies:
         if live.metadata.uid != policy.metadata.uid or row not in live.status.nodes:
             raise Conflict(f"FencingPolicy {policy.metadata.name} has changed since it was read")
 
-    async def _record(self, policy: FencingPolicy, row: NodeFencing, step: Step) -> None:
+    async def _record(self, policy: FencingPolicy, row: NodeFencing, step: StepResult) -> None:
         rows = [step.row if one is row else one for one in policy.status.nodes]
         kept = [one for one in rows if one is not None]
         if await self._write(policy, kept) and step.reason:
@@ -190,10 +196,10 @@ class FencingPolicies:
                 rows.append(NodeFencing(name, node.metadata.uid, FENCED, since=since, message=message))
         return rows
 
-    def _around(self, heard: frozenset[str] | None) -> Environment:
+    def _around(self, heard: frozenset[str] | None) -> FencingInputs:
         view = self._view
         nodes = view.nodes.reader.list()
-        return Environment(
+        return FencingInputs(
             nodes,
             view.pods_on,
             view.budget_spent,

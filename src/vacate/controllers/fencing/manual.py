@@ -28,16 +28,14 @@ from vacate.api.types.fencingpolicy import (
 )
 from vacate.client.client import Client
 from vacate.clock import Clock
-from vacate.controllers.fencing.attempt import Attempts
 from vacate.controllers.fencing.controller import OBSERVE_LEASES_FOR
-from vacate.controllers.fencing.reports import LeaseObservation, read_reports
-from vacate.controllers.fencing.steps import NOTHING, Step, seconds_held
+from vacate.controllers.fencing.fencer import Fencer
+from vacate.controllers.fencing.leases import LeaseObservation, read_reports
+from vacate.controllers.fencing.stepresults import NOTHING, StepResult, seconds_held
 from vacate.errors import ApiError, ConfigError, Conflict, FencingFailed, NotFound, TransportError
 from vacate.fencing.agentprotocol import PowerState
 from vacate.fencing.agents import Answer, MachineAgent
-from vacate.fencing.decision import latest_loss
-from vacate.fencing.limits import FencingLimits, refusal
-from vacate.fencing.marks import (
+from vacate.fencing.annotations import (
     BEGUN,
     abandoned_patch,
     begun_patch,
@@ -49,7 +47,9 @@ from vacate.fencing.marks import (
     latest_loss_of,
     unfenced_patch,
 )
-from vacate.fencing.marks import FENCED as FENCED_MARK
+from vacate.fencing.annotations import FENCED as FENCED_MARK
+from vacate.fencing.decision import latest_loss
+from vacate.fencing.limits import FencingLimits, check_limits
 from vacate.kube.nodes import is_marked_off, readiness
 
 _ATTEMPTS = 5
@@ -123,7 +123,7 @@ class ManualFence:
     async def check(self, name: str) -> Node:
         """The node, where it may be fenced; FencingFailed says why not."""
         nodes = (await self.client.list(NODES, into=Node)).items
-        if reason := refusal(nodes, name, self.limits):
+        if reason := check_limits(nodes, name, self.limits):
             raise FencingFailed(f"{reason}. {NOTHING}")
         node = next(one for one in nodes if one.metadata.name == name)
         if self.by_storage and not node.status.node_info.boot_id:
@@ -147,14 +147,14 @@ class ManualFence:
                 "repeat with --retry"
             )
         agent = _Noting(self._given())
-        attempts = Attempts(
+        attempts = Fencer(
             self.client, self.clock, agent, self.owner, owner=lambda _: self.owner, take_over=retry
         )
         row = await self._begin(node, attempts)
         async with self._ending(name, agent):
             await self._carry_out(attempts, row, agent)
 
-    async def _begin(self, node: Node, attempts: Attempts) -> NodeFencing:
+    async def _begin(self, node: Node, attempts: Fencer) -> NodeFencing:
         """Watch who reports, as the controller does before it decides."""
         name = node.metadata.name
         first = LeaseObservation(self.clock.monotonic(), await read_reports(self.client))
@@ -184,7 +184,7 @@ class ManualFence:
                     await self._end(name, agent)
             raise
 
-    async def _carry_out(self, attempts: Attempts, row: NodeFencing, agent: _Noting) -> None:
+    async def _carry_out(self, attempts: Fencer, row: NodeFencing, agent: _Noting) -> None:
         """One step after the other, until the pods are released, or it is clear that they will not be."""
         conflicts = 0
         while row.phase != FENCED:
@@ -197,7 +197,7 @@ class ManualFence:
                         f"node {row.name} changes at this moment: it may report again, or another fence has "
                         f"begun. {NOTHING}; repeat"
                     ) from None
-                step = Step(later=after(self.clock.now(), 1.0))
+                step = StepResult(later=after(self.clock.now(), 1.0))
             if step.gone or (step.row is not None and step.row.phase == FAILED):
                 undo = f". Give it its storage back: vacate fence {row.name} --undo"
                 raise FencingFailed(_sentence(step) + (undo if self.by_storage and agent.called else ""))
@@ -301,5 +301,5 @@ class ManualFence:
         return self.agent
 
 
-def _sentence(step: Step) -> str:
+def _sentence(step: StepResult) -> str:
     return step.message if NOTHING in step.message else f"{step.message.rstrip('.')}. {NOTHING}"

@@ -22,15 +22,28 @@ from vacate.api.types.fencingpolicy import (
     NodeFencing,
 )
 from vacate.controllers.fencing.events import CONTRADICTION, FENCING_ABANDONED, NODE_UNFENCED
-from vacate.controllers.fencing.steps import FIRST_RETRY, Step, held_until, seconds_held, step_identity, wait
+from vacate.controllers.fencing.stepresults import (
+    FIRST_RETRY,
+    StepResult,
+    held_until,
+    seconds_held,
+    step_identity,
+    wait,
+)
 from vacate.errors import ConfigError, FencingFailed, NotFound
 from vacate.fencing.agentprotocol import PowerState
 from vacate.fencing.agents import Agents, Answer
+from vacate.fencing.annotations import FENCED as FENCED_MARK
+from vacate.fencing.annotations import (
+    abandoned_patch,
+    has_begun,
+    has_restarted,
+    is_storage_fence,
+    unfenced_patch,
+)
 from vacate.fencing.decision import MAX_PAUSE
-from vacate.fencing.marks import FENCED as FENCED_MARK
-from vacate.fencing.marks import abandoned_patch, has_begun, has_restarted, is_storage_fence, unfenced_patch
 from vacate.kube.nodes import is_marked_off, readiness
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 
 POLL_INTERVAL = 30.0
 
@@ -39,27 +52,27 @@ POLL_INTERVAL = 30.0
 class Recovery:
     """What follows when a node is fenced, or reports again."""
 
-    deps: Deps
+    deps: Dependencies
     agents: Agents
     identity: str
     pods_on: Callable[[str], Sequence[Pod]]
 
-    async def advance(self, policy: FencingPolicy, row: NodeFencing, now: dt.datetime) -> Step:
+    async def advance(self, policy: FencingPolicy, row: NodeFencing, now: dt.datetime) -> StepResult:
         """One step of a row that is Failed, Fenced, SwitchingOn or Contradicted."""
         try:
             node = await self.deps.client.get(NODES, row.name, into=Node)
         except (NotFound, ConfigError):  # no node can have such a name
             node = None
         if node is None or node.metadata.uid != row.uid:
-            return Step(gone=True)
+            return StepResult(gone=True)
         if row.phase == FAILED:
             return await self._after_failure(policy, row, node, now)
         if FENCED_MARK not in node.metadata.annotations:
             # By a person, or by us, and the write that followed was lost.
             message = f"Node {row.name} is not fenced any more; the taint is removed."
-            return Step(gone=True, reason=NODE_UNFENCED, message=message)
+            return StepResult(gone=True, reason=NODE_UNFENCED, message=message)
         if row.phase == CONTRADICTED:
-            return Step()
+            return StepResult()
         if is_storage_fence(node):
             return await self._storage(policy, row, node, now)
         if readiness(node) == "True":
@@ -70,39 +83,43 @@ class Recovery:
 
     async def _after_failure(
         self, policy: FencingPolicy, row: NodeFencing, node: Node, now: dt.datetime
-    ) -> Step:
+    ) -> StepResult:
         if is_marked_off(node) and FENCED_MARK in node.metadata.annotations:
             # Fenced by a person, who knew more.
             message = f"node {row.name} was fenced by {node.metadata.annotations[FENCED_MARK]}"
-            return Step(replace(row, phase=FENCED, retry_time=None, message=message[:1024]))
+            return StepResult(replace(row, phase=FENCED, retry_time=None, message=message[:1024]))
         if readiness(node) == "Unknown":
-            return Step()  # tried again when its time has come, by the decision
+            return StepResult()  # tried again when its time has come, by the decision
         if has_begun(node, f"FencingPolicy {policy.metadata.name}"):
             if is_storage_fence(node) and (kept := await self._return_storage(policy, row, node, now)):
                 return kept
             whole = await self.deps.client.get(NODES, row.name)
             await self.deps.client.patch(NODES, row.name, abandoned_patch(whole))
-        return Step(
+        return StepResult(
             gone=True, reason=FENCING_ABANDONED, message=f"Node {row.name} reports again; it is not fenced."
         )
 
     async def _return_storage(
         self, policy: FencingPolicy, row: NodeFencing, node: Node, now: dt.datetime
-    ) -> Step | None:
+    ) -> StepResult | None:
         """What a fence that failed may have taken is given back: nothing of the node was released.
 
         None where the node has its storage.
         """
         if is_marked_off(node):
-            return Step()  # declared by somebody else, and its pods are released: that is theirs to end
+            return StepResult()  # declared by somebody else, and its pods are released: that is theirs to end
         on = await self._ask(policy, row, node, switch_on=True)
         status = await self._ask(policy, row, node)
         if status.state is PowerState.ON:
             return None
         message = f"node {row.name} reports, and its storage was not given back: {on.message}"[:MAX_MESSAGE]
-        return wait(now, POLL_INTERVAL) if row.message == message else Step(replace(row, message=message))
+        return (
+            wait(now, POLL_INTERVAL) if row.message == message else StepResult(replace(row, message=message))
+        )
 
-    async def _storage(self, policy: FencingPolicy, row: NodeFencing, node: Node, now: dt.datetime) -> Step:
+    async def _storage(
+        self, policy: FencingPolicy, row: NodeFencing, node: Node, now: dt.datetime
+    ) -> StepResult:
         """The machine may have run on: it gets its storage back when nothing from before can run any more."""
         if not has_restarted(node):
             message = (
@@ -120,7 +137,7 @@ class Recovery:
                 )
             await self._clear(row.name)
             message = f"Node {row.name} was restarted and has its storage; the taint is removed."
-            return Step(gone=True, reason=NODE_UNFENCED, message=message)
+            return StepResult(gone=True, reason=NODE_UNFENCED, message=message)
         if status.state is PowerState.UNKNOWN:
             return wait(now, POLL_INTERVAL)
         if policy.spec.power_on != AUTOMATIC:
@@ -129,39 +146,45 @@ class Recovery:
         return self._keep(policy, replace(row, power="off"), now)
 
     @staticmethod
-    def _with_message(row: NodeFencing, message: str) -> Step:
+    def _with_message(row: NodeFencing, message: str) -> StepResult:
         """The row as it stands, with what people should know; nothing where it says so already."""
         changed = replace(row, phase=FENCED, holder="", hold_time=None, message=message)
-        return Step() if changed == row else Step(changed)
+        return StepResult() if changed == row else StepResult(changed)
 
-    def _keep(self, policy: FencingPolicy, row: NodeFencing, now: dt.datetime) -> Step:
+    def _keep(self, policy: FencingPolicy, row: NodeFencing, now: dt.datetime) -> StepResult:
         if policy.spec.power_on != AUTOMATIC or row.power == "on":
-            return Step()
+            return StepResult()
         if row.retry_time is not None and now < row.retry_time <= after(now, MAX_PAUSE):
-            return Step(later=row.retry_time)
+            return StepResult(later=row.retry_time)
         if any(pod.terminating for pod in self.pods_on(row.name)):
             return wait(now, POLL_INTERVAL)
         held = after(now.replace(microsecond=0), seconds_held(policy))
         message = f"node {row.name}: its pods are released, and it is switched on"
-        return Step(replace(row, phase=SWITCHING_ON, holder=self.identity, hold_time=held, message=message))
+        return StepResult(
+            replace(row, phase=SWITCHING_ON, holder=self.identity, hold_time=held, message=message)
+        )
 
-    async def _switch_on(self, policy: FencingPolicy, row: NodeFencing, node: Node, now: dt.datetime) -> Step:
+    async def _switch_on(
+        self, policy: FencingPolicy, row: NodeFencing, node: Node, now: dt.datetime
+    ) -> StepResult:
         if row.holder != self.identity and (until := held_until(row, now)) is not None:
-            return Step(later=until)
+            return StepResult(later=until)
         if policy.spec.power_on != AUTOMATIC:
             # The policy has changed, or another client wrote the row.
             message = f"node {row.name} stays off: people switch it on"
-            return Step(replace(row, phase=FENCED, holder="", hold_time=None, message=message))
+            return StepResult(replace(row, phase=FENCED, holder="", hold_time=None, message=message))
         on = await self._ask(policy, row, node, switch_on=True)
         status = await self._ask(policy, row, node)
         free = replace(row, phase=FENCED, holder="", hold_time=None, power=str(status.state))
         if status.state is PowerState.ON:
-            return Step(replace(free, message=f"node {row.name} is on, and has not reported yet"))
+            return StepResult(replace(free, message=f"node {row.name} is on, and has not reported yet"))
         again = after(self.deps.clock.now().replace(microsecond=0), FIRST_RETRY)
         message = f"node {row.name} was not switched on: {on.message}; its status is {status.state}"
-        return Step(replace(free, retry_time=again, message=message[:1024]))
+        return StepResult(replace(free, retry_time=again, message=message[:1024]))
 
-    async def _back(self, policy: FencingPolicy, row: NodeFencing, node: Node, now: dt.datetime) -> Step:
+    async def _back(
+        self, policy: FencingPolicy, row: NodeFencing, node: Node, now: dt.datetime
+    ) -> StepResult:
         """The node reports. If its machine is reported to be off all the same, the agent was never right."""
         status = await self._ask(policy, row, node)
         if status.state is PowerState.OFF:
@@ -171,12 +194,12 @@ class Recovery:
                 f"until a person has looked: correct the agent, then vacate fence {row.name} --undo"
             )
             changed = replace(row, phase=CONTRADICTED, holder="", hold_time=None, message=message)
-            return Step(changed, reason=CONTRADICTION, message=message)
+            return StepResult(changed, reason=CONTRADICTION, message=message)
         if status.state is PowerState.UNKNOWN:
             return wait(now, POLL_INTERVAL)
         await self._clear(row.name)
         message = f"Node {row.name} is on and reports; the taint is removed and it takes pods again."
-        return Step(gone=True, reason=NODE_UNFENCED, message=message)
+        return StepResult(gone=True, reason=NODE_UNFENCED, message=message)
 
     async def _ask(
         self, policy: FencingPolicy, row: NodeFencing, node: Node, *, switch_on: bool = False

@@ -45,7 +45,7 @@ from vacate.eviction.records.reader import is_superseded
 from vacate.eviction.registration import listed_responders
 from vacate.kube.patches import guarded
 from vacate.runtime.controller import Controller, Source
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.podrequests import TARGET, request_for
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
 
@@ -61,7 +61,7 @@ _NUMBERS_TRIED = 10
 _POD = "pod"
 
 
-def build(deps: Deps) -> Controller:
+def build(deps: Dependencies) -> Controller:
     """The controller, woken by requests and by Evictions."""
     targets = Targets(deps)
     requests = deps.informers.informer(LIFECYCLE_REQUESTS, LifecycleRequest, indexes={TARGET: _of_request})
@@ -83,7 +83,7 @@ def build(deps: Deps) -> Controller:
     )
 
 
-def _others(deps: Deps) -> tuple[Dialect, ...]:
+def _others(deps: Dependencies) -> tuple[Dialect, ...]:
     return tuple(one for one in served_dialects(deps.gates) if one is not LIFECYCLE)
 
 
@@ -107,7 +107,7 @@ def _eviction_keys(eviction: EvictionRequest) -> Iterable[Key]:
 class Targets:
     """Reconciles the requests for one pod with its Eviction; the key is the pod's UID."""
 
-    def __init__(self, deps: Deps) -> None:
+    def __init__(self, deps: Dependencies) -> None:
         self._deps = deps
         informers = deps.informers
         self._requests = informers.informer(

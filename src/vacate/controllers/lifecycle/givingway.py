@@ -16,8 +16,8 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from vacate.api.events import NORMAL, WARNING, EventNote, Regarding, regarding
+from vacate.api.installednames import LIFECYCLE_CONTROLLER, LIFECYCLE_RESUMED, OWN_LIFECYCLE_CONTROLLER
 from vacate.api.kinds import LIFECYCLE_EVICTIONS, LIFECYCLE_REQUESTS
-from vacate.api.objectnames import LIFECYCLE_CONTROLLER, LIFECYCLE_RESUMED, OWN_LIFECYCLE_CONTROLLER
 from vacate.api.times import EARLIEST, after, format_time, is_time, parse_time
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.lifecycle import LifecycleRequest
@@ -25,7 +25,7 @@ from vacate.clock import Clock
 from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
 from vacate.eviction.dialects.lifecycle.othercontroller import ABANDONED_AFTER
 from vacate.eviction.dialects.lifecycle.translation import LifecycleRecord
-from vacate.runtime.dependencies import Deps, InformerFactory
+from vacate.runtime.dependencies import Dependencies, InformerFactory
 from vacate.runtime.events import Recorder
 from vacate.runtime.reconcile import Key, Later, Outcome, Reconciler
 
@@ -156,7 +156,7 @@ class GivingWay:
 class Yielding:
     """A reconciler that does nothing while another controller works."""
 
-    def __init__(self, reconciler: Reconciler, deps: Deps) -> None:
+    def __init__(self, reconciler: Reconciler, deps: Dependencies) -> None:
         self._reconciler = reconciler
         self._deps = deps
 

@@ -18,7 +18,7 @@ from vacate.controllers.nodedown.condition import needs_change, partition_condit
 from vacate.errors import Conflict, NotFound
 from vacate.kube.nodes import readiness
 from vacate.runtime.controller import Controller, Source
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.reconcile import Done, Key, Outcome
 
 QUEUE = "nodedown"
@@ -26,7 +26,7 @@ AT_ONCE = 8
 """So many pods of a node are written at the same time: a node has a hundred, and a rack that is lost more."""
 
 
-def build(deps: Deps) -> Controller:
+def build(deps: Dependencies) -> Controller:
     """The controller, woken by nodes that are lost or report again, and by pods that say otherwise."""
     nodes = deps.informers.informer(NODES, Node)
     pods = deps.informers.informer(PODS, Pod, indexes=PLACED)
@@ -44,7 +44,7 @@ def build(deps: Deps) -> Controller:
 class NodeDownConditions:
     """Reconciles a node with what its pods say about it."""
 
-    def __init__(self, deps: Deps) -> None:
+    def __init__(self, deps: Dependencies) -> None:
         self._deps = deps
         self._nodes = deps.informers.informer(NODES, Node).reader
         self._pods = deps.informers.informer(PODS, Pod).reader

@@ -18,20 +18,20 @@ from vacate.api.options import ListOptions
 from vacate.api.types import Node, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
 from vacate.cache.indexes import NODE, PLACED
 from vacate.client.codec import codec_for
-from vacate.controllers.exclusivevolumes.view import View, attached_to, class_matters, is_unreadable
+from vacate.controllers.exclusivevolumes.caches import VolumeCaches, attached_to, class_matters, is_unreadable
 from vacate.errors import Conflict, NotFound, UnreadableObject
 from vacate.kube.nodes import SAFE_TO_DELETE, outage
 from vacate.runtime.controller import Controller, Source
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.reconcile import Done, Key, Outcome
 
 QUEUE = "nodedeletion"
 GATE = "NodeDeletionMarks"
 
 
-def build(deps: Deps) -> Controller:
+def build(deps: Dependencies) -> Controller:
     """The controller, woken by nodes, their pods, and volumes that may be exclusive."""
-    view = View(deps)
+    view = VolumeCaches(deps)
     pods = deps.informers.informer(PODS, Pod, indexes=PLACED)
     marks = DeletionMarks(deps, view)
     return Controller(
@@ -52,7 +52,7 @@ def build(deps: Deps) -> Controller:
 class DeletionMarks:
     """Reconciles a node with what it says about its deletion."""
 
-    def __init__(self, deps: Deps, view: View) -> None:
+    def __init__(self, deps: Dependencies, view: VolumeCaches) -> None:
         self._deps = deps
         self._view = view
         self._nodes = view.nodes.reader

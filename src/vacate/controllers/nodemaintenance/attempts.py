@@ -32,7 +32,7 @@ class Attempt:
 
 
 @dataclass(slots=True)
-class Attempts:
+class WriteAttempts:
     """What this process remembers of one maintenance. Losing it costs a few requests, and nothing else."""
 
     by_pod: dict[str, Attempt] = field(default_factory=dict)

@@ -23,16 +23,21 @@ from vacate.api.types.nodemaintenance import (
     NodeMaintenanceStatus,
 )
 from vacate.controllers.nodemaintenance import events
-from vacate.controllers.nodemaintenance.attempts import Attempts
+from vacate.controllers.nodemaintenance.attempts import WriteAttempts
+from vacate.controllers.nodemaintenance.caches import (
+    MaintenanceCaches,
+    node_matters,
+    pod_matters,
+    turns_matter,
+)
 from vacate.controllers.nodemaintenance.evictions import Evictions, Withdrawn
 from vacate.controllers.nodemaintenance.passedpods import PassedPods
-from vacate.controllers.nodemaintenance.totals import DrainTotals, observe_durations
-from vacate.controllers.nodemaintenance.view import View, node_matters, pod_matters, turns_matter
-from vacate.controllers.nodemaintenance.writes import Writes
+from vacate.controllers.nodemaintenance.summarymetrics import DrainTotals, observe_durations
+from vacate.controllers.nodemaintenance.writer import MaintenanceWriter
 from vacate.errors import ApiError, NotFound
 from vacate.kube.patches import merge_status_patch
 from vacate.maintenance.blockers import CONDITIONS_REFUSED, CORDON_REFUSED, RELEASE_REFUSED
-from vacate.maintenance.model import Environment, Plan, known_since
+from vacate.maintenance.model import MaintenanceInputs, MaintenancePlan, known_since
 from vacate.maintenance.names import FINALIZER
 from vacate.maintenance.plan import plan_maintenance
 from vacate.maintenance.report import (
@@ -43,7 +48,7 @@ from vacate.maintenance.report import (
     undoing_status,
 )
 from vacate.runtime.controller import Controller, Source
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.reconcile import MAX_RETRY_SECONDS, Done, Key, Later, Outcome
 
 QUEUE = "nodemaintenances"
@@ -67,9 +72,9 @@ MIN_SPACING = dt.timedelta(milliseconds=20)
 WORKERS = 4
 
 
-def build(deps: Deps) -> Controller:
+def build(deps: Dependencies) -> Controller:
     """The controller, woken by maintenances, nodes, and the pods and requests of nodes that are claimed."""
-    view = View(deps)
+    view = MaintenanceCaches(deps)
     deps.metrics.show("drains", DrainTotals(view.maintenances.reader, deps.clock.now))
     return Controller(
         QUEUE,
@@ -91,12 +96,12 @@ def build(deps: Deps) -> Controller:
 class NodeMaintenances:
     """Reconciles a maintenance with its nodes."""
 
-    def __init__(self, deps: Deps, view: View) -> None:
+    def __init__(self, deps: Dependencies, view: MaintenanceCaches) -> None:
         self._deps = deps
         self._view = view
-        self._writes = Writes(deps, view)
+        self._writes = MaintenanceWriter(deps, view)
         self._evictions = Evictions(deps, view)
-        self._attempts: dict[str, Attempts] = {}
+        self._attempts: dict[str, WriteAttempts] = {}
         self._reported: dict[str, dt.datetime] = {}
         self._planned: dict[str, dt.datetime] = {}
         # Nodes whose turn was decided, by maintenance, until the cache shows it: two maintenances that are
@@ -134,7 +139,7 @@ class NodeMaintenances:
 
     async def _advance(self, maintenance: NodeMaintenance) -> Outcome:
         now, name = self._deps.clock.now(), maintenance.metadata.name
-        attempts = self._attempts.setdefault(name, Attempts())
+        attempts = self._attempts.setdefault(name, WriteAttempts())
         names = self._view.meant(maintenance)
         if (until := self._next_plan(name, len(names))) > now:
             return Later(until)
@@ -170,7 +175,7 @@ class NodeMaintenances:
             plan.wake(now + CACHE_RECHECK_DELAY)
         return await self._report(maintenance, status_of(maintenance, plan, now), plan, now)
 
-    def _wake_for_refused(self, plan: Plan, attempts: Attempts, now: dt.datetime) -> None:
+    def _wake_for_refused(self, plan: MaintenancePlan, attempts: WriteAttempts, now: dt.datetime) -> None:
         """Whatever was refused, also by a conflict, is asked for again, though no watch shows a change."""
         # What was tried after `now` may be due later than any delay from then on, which `due` takes for a
         # clock that was set back.
@@ -183,7 +188,9 @@ class NodeMaintenances:
         if attempts.nodes or attempts.deletions or attempts.withdrawals or plan.delete:
             plan.wake(now + REFUSED_AGAIN)
 
-    async def _with_pods(self, maintenance: NodeMaintenance, plan: Plan, attempts: Attempts) -> set[str]:
+    async def _with_pods(
+        self, maintenance: NodeMaintenance, plan: MaintenancePlan, attempts: WriteAttempts
+    ) -> set[str]:
         """The nodes that only the cache shows empty. Each is asked for once, until its end is on record."""
         drained = newly_drained(maintenance, plan)
         attempts.empty.intersection_update(drained)
@@ -201,15 +208,15 @@ class NodeMaintenances:
         return last + max(nodes * PLAN_SPACING, MIN_SPACING)
 
     def _around(
-        self, maintenance: NodeMaintenance, names: list[str], attempts: Attempts, now: dt.datetime
-    ) -> Environment:
+        self, maintenance: NodeMaintenance, names: list[str], attempts: WriteAttempts, now: dt.datetime
+    ) -> MaintenanceInputs:
         def request(pod: Pod) -> EvictionRequest | None:
             found = self._view.request_for(pod)
             if found is not None:
                 attempts.seen(pod, found)
             return found or attempts.made(pod, now)
 
-        return Environment(
+        return MaintenanceInputs(
             {name: node for name in names if (node := self._view.node(name)) is not None},
             self._view.pods_on,
             request,
@@ -232,7 +239,7 @@ class NodeMaintenances:
         )
 
     async def _act(
-        self, maintenance: NodeMaintenance, plan: Plan, attempts: Attempts, now: dt.datetime
+        self, maintenance: NodeMaintenance, plan: MaintenancePlan, attempts: WriteAttempts, now: dt.datetime
     ) -> None:
         """Do what is planned, and remember what was refused."""
         name = maintenance.metadata.name
@@ -261,13 +268,13 @@ class NodeMaintenances:
             note = events.evicted_past_request(maintenance, pod, held, deleted=pod in pinned)
             self._count_forced("pinned-request", pod, attempts, note)
 
-    def _count_forced(self, cause: str, pod: Pod, attempts: Attempts, note: EventNote) -> None:
+    def _count_forced(self, cause: str, pod: Pod, attempts: WriteAttempts, note: EventNote) -> None:
         """A pod was removed past what protects it: on record, in the status and in a metric."""
         attempts.force(pod)
         self._deps.metrics.bypasses.labels(cause).inc()
         self._deps.recorder.record(note)
 
-    def _unwanted(self, maintenance: NodeMaintenance, plan: Plan) -> list[EvictionRequest]:
+    def _unwanted(self, maintenance: NodeMaintenance, plan: MaintenancePlan) -> list[EvictionRequest]:
         """Requests in the maintenance's name for pods that it does not want gone any more."""
         return [
             request
@@ -281,7 +288,11 @@ class NodeMaintenances:
         return pod if pod is not None and pod.metadata.uid == request.pod_uid else None
 
     async def _report(
-        self, maintenance: NodeMaintenance, status: NodeMaintenanceStatus, plan: Plan, now: dt.datetime
+        self,
+        maintenance: NodeMaintenance,
+        status: NodeMaintenanceStatus,
+        plan: MaintenancePlan,
+        now: dt.datetime,
     ) -> Outcome:
         name = maintenance.metadata.name
         last = self._reported.get(name)
@@ -295,7 +306,7 @@ class NodeMaintenances:
         return Done() if plan.until is None else Later(plan.until)
 
     def _note_conditions(
-        self, maintenance: NodeMaintenance, plan: Plan, refused: dict[str, str], now: dt.datetime
+        self, maintenance: NodeMaintenance, plan: MaintenancePlan, refused: dict[str, str], now: dt.datetime
     ) -> None:
         """Conditions of nodes that could not be written: reported at the next look, which comes at once."""
         attempts = self._attempts[maintenance.metadata.name]
@@ -310,7 +321,7 @@ class NodeMaintenances:
                 self._deps.recorder.record(events.conditions_refused(maintenance, node, refused[node]))
 
     async def _write_status(
-        self, maintenance: NodeMaintenance, status: NodeMaintenanceStatus, plan: Plan
+        self, maintenance: NodeMaintenance, status: NodeMaintenanceStatus, plan: MaintenancePlan
     ) -> None:
         patch = merge_status_patch(maintenance.metadata, maintenance.status, status)
         if patch is None:
@@ -324,7 +335,9 @@ class NodeMaintenances:
         self._attempts[name].forced.clear()
         self._record_events(maintenance, status, plan)
 
-    def _record_events(self, maintenance: NodeMaintenance, status: NodeMaintenanceStatus, plan: Plan) -> None:
+    def _record_events(
+        self, maintenance: NodeMaintenance, status: NodeMaintenanceStatus, plan: MaintenancePlan
+    ) -> None:
         observe_durations(self._deps.metrics, maintenance.status, status)
         before = {row.name: row.phase for row in maintenance.status.nodes}
         for row in status.nodes:
@@ -370,7 +383,7 @@ class NodeMaintenances:
 
     async def _take_back(self, name: str) -> tuple[Withdrawn, dict[str, str]]:
         """Withdraw the requests and release the nodes; what could not be, the nodes by name."""
-        attempts = self._attempts.get(name, Attempts())
+        attempts = self._attempts.get(name, WriteAttempts())
         found = {(one.metadata.namespace, one.metadata.name): one for one in self._view.requested(name)}
         for attempt in attempts.by_pod.values():
             if (one := attempt.request) is not None:  # the cache may not show it yet
@@ -386,7 +399,7 @@ class NodeMaintenances:
         self._begun.pop(name, None)
 
 
-def _refusals(around: Environment) -> tuple[object, ...]:
+def _refusals(around: MaintenanceInputs) -> tuple[object, ...]:
     pods = around.refused, around.undeleted, around.unevicted, around.unwithdrawn
     return (*pods, around.refused_nodes, around.forced)
 

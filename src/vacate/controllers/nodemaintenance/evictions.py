@@ -18,9 +18,9 @@ from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.nodemaintenance import PRIORITY, NodeMaintenance
 from vacate.client import requests
 from vacate.client.codec import codec_for
-from vacate.controllers.nodemaintenance.attempts import Attempt, Attempts
+from vacate.controllers.nodemaintenance.attempts import Attempt, WriteAttempts
+from vacate.controllers.nodemaintenance.caches import MaintenanceCaches
 from vacate.controllers.nodemaintenance.concurrency import for_each, remembered
-from vacate.controllers.nodemaintenance.view import View
 from vacate.errors import (
     AlreadyExists,
     ApiError,
@@ -34,9 +34,9 @@ from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.registry import checked_served, dialect_of
 from vacate.eviction.dialects.registry import dialect_for as dialect_for_pod
 from vacate.eviction.registration import registering_part
-from vacate.maintenance.model import Plan
+from vacate.maintenance.model import MaintenancePlan
 from vacate.maintenance.names import dialect_for, requester_of
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.sdk.errors import CancellationForbidden, HeldByFinalizers
 from vacate.sdk.requesters.requester import Requester
 
@@ -52,11 +52,13 @@ class Withdrawn:
 class Evictions:
     """What the controller writes about pods, in the name of a maintenance."""
 
-    def __init__(self, deps: Deps, view: View) -> None:
+    def __init__(self, deps: Dependencies, view: MaintenanceCaches) -> None:
         self._deps = deps
         self._view = view
 
-    async def request(self, maintenance: NodeMaintenance, pods: Sequence[Pod], attempts: Attempts) -> None:
+    async def request(
+        self, maintenance: NodeMaintenance, pods: Sequence[Pod], attempts: WriteAttempts
+    ) -> None:
         """Request the evictions that are due. A refusal of one harms only that one; it is tried again."""
         now = self._deps.clock.now()
         if maintenance.spec.order != PRIORITY:
@@ -67,7 +69,7 @@ class Evictions:
         return None
 
     async def _request_all(
-        self, maintenance: NodeMaintenance, pods: Sequence[Pod], attempts: Attempts, now: dt.datetime
+        self, maintenance: NodeMaintenance, pods: Sequence[Pod], attempts: WriteAttempts, now: dt.datetime
     ) -> None:
         async def one(pod: Pod) -> None:
             before = attempts.by_pod.get(pod.metadata.uid)
@@ -127,7 +129,7 @@ class Evictions:
         await for_each(made, one)
         return result
 
-    async def delete(self, plan: Plan, attempts: Attempts) -> list[Pod]:
+    async def delete(self, plan: MaintenancePlan, attempts: WriteAttempts) -> list[Pod]:
         """Delete pods, these and no others of their names; those that the API server has deleted now.
 
         Past a request only where the server itself still has it: the cache may be behind.
@@ -148,7 +150,7 @@ class Evictions:
         attempts.deletions = refused
         return deleted
 
-    async def evict(self, pods: Sequence[Pod], attempts: Attempts) -> list[Pod]:
+    async def evict(self, pods: Sequence[Pod], attempts: WriteAttempts) -> list[Pod]:
         """Evict pods by the eviction API, within their budgets; those whose eviction was accepted now."""
         now = self._deps.clock.now()
         accepted: list[Pod] = []

@@ -41,14 +41,14 @@ from vacate.api.workloads import OPT_IN
 from vacate.cache.indexes import CONTROLLED, CONTROLLER, SCALING, autoscalers_of
 from vacate.cache.owners import changes_hands, deployment_of, statefulset_of
 from vacate.errors import NotFound
-from vacate.kube.floors import scales
+from vacate.kube.minreplicas import scales
 from vacate.kube.patches import guarded
 from vacate.runtime.controller import Controller, Source
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.reconcile import Done, Key, Outcome
 
 
-def build(deps: Deps) -> Controller:
+def build(deps: Dependencies) -> Controller:
     """The controller, woken by new pods, and by whatever opts their workloads in or out."""
     registrar = RegistrationController(deps)
     informers = deps.informers
@@ -96,7 +96,7 @@ def _registering(autoscaler: HorizontalPodAutoscaler) -> tuple[object, str | Non
 class RegistrationController:
     """Brings one pod's registration in line with what its workload and namespace say."""
 
-    def __init__(self, deps: Deps) -> None:
+    def __init__(self, deps: Dependencies) -> None:
         self._client = deps.client
         self._gates = deps.gates
         self._recorder = deps.recorder

@@ -20,11 +20,11 @@ from vacate.kube.deletionorder import DELETION_COST
 from vacate.kube.patches import guarded
 from vacate.kube.spreadcosts import SPREAD_COST, cost_changes
 from vacate.runtime.controller import Controller, Source
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.reconcile import Done, Key, Outcome
 
 
-def build(deps: Deps) -> Controller:
+def build(deps: Dependencies) -> Controller:
     """The controller, woken by pods that come, are bound or go, labels of nodes, and opting in or out."""
     spreading = ScaleDownController(deps)
     informers = deps.informers
@@ -75,7 +75,7 @@ def _opt_in(obj: Deployment | Namespace) -> tuple[str | None, str | None]:
 class ScaleDownController:
     """Brings the costs of the pods of one ReplicaSet in line with where they are."""
 
-    def __init__(self, deps: Deps) -> None:
+    def __init__(self, deps: Dependencies) -> None:
         self._client = deps.client
         self._pods = deps.informers.informer(PODS, Pod, indexes={**CONTROLLED, **PLACED}).reader
         self._replica_sets = deps.informers.informer(REPLICASETS, ReplicaSet, indexes=CONTROLLED).reader

@@ -5,7 +5,7 @@ from __future__ import annotations
 from vacate.api.kinds import DESCHEDULINGPOLICIES
 from vacate.api.types.deschedulingpolicy import DeschedulingPolicy
 from vacate.api.types.nodemaintenance import MAX_NAME
-from vacate.crds.declaration import CelRule, Declaration, PrinterColumn
+from vacate.crds.customresource import CelRule, CustomResource, PrinterColumn
 from vacate.crds.labelselectors import keys_rule, values_rule
 from vacate.crds.nodemaintenance.rules import deadline_rules, name_rule
 from vacate.crds.strategy import DeclaredStrategy
@@ -32,7 +32,7 @@ RULES: tuple[CelRule, ...] = (
     *(rule for selector in _SELECTORS for rule in (keys_rule(selector), values_rule(selector))),
 )
 
-DESCHEDULINGPOLICY = Declaration(
+DESCHEDULINGPOLICY = CustomResource(
     kind=DESCHEDULINGPOLICIES,
     struct=DeschedulingPolicy,
     columns=_COLUMNS,

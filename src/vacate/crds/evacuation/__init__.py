@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vacate.api.kinds import EVACUATIONS
 from vacate.api.types.evacuation import Evacuation
-from vacate.crds.declaration import Declaration, PrinterColumn
+from vacate.crds.customresource import CustomResource, PrinterColumn
 from vacate.crds.evacuation.celrules import add_rules
 from vacate.crds.evacuation.strategy import EvacuationStrategy
 
@@ -26,7 +26,7 @@ _COLUMNS = (
     PrinterColumn("Age", "How long ago the object was created.", ".metadata.creationTimestamp", "date"),
 )
 
-EVACUATION = Declaration(
+EVACUATION = CustomResource(
     kind=EVACUATIONS,
     struct=Evacuation,
     columns=_COLUMNS,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from vacate.admission.context import Context
 from vacate.api.fielderrors import FieldError, complaints, forbidden, invalid, not_found
 from vacate.api.kinds import PODS
-from vacate.api.lenient import mapping, maps, text
 from vacate.api.names import dns1123_subdomain
 from vacate.api.objects import Obj, dig, metadata, namespace_of
 from vacate.api.types.evacuation import INSTIGATOR, MAX_INSTIGATOR
 from vacate.api.types.readable import is_complete
+from vacate.api.untyped import mapping, maps, text
 from vacate.eviction.dialects.evacuation.translation import instigators
 from vacate.eviction.registration import Registration
 

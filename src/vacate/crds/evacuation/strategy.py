@@ -7,10 +7,10 @@ from dataclasses import replace
 from vacate.admission.context import Context
 from vacate.api import status as refusals
 from vacate.api.fielderrors import FieldError
-from vacate.api.lenient import child, mapping
 from vacate.api.objects import Obj, dig, name_of
 from vacate.api.types.evictionrequest import ADMITTED_STAMP, FORBID, IGNORED_REGISTRATION
 from vacate.api.types.readable import is_complete
+from vacate.api.untyped import child, mapping
 from vacate.crds.evacuation.spec import change_errors, creation_errors, merged_evacuators
 from vacate.crds.evictionrequest import status
 from vacate.crds.evictionrequest.authority import keep_controller_conditions

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.crds.declaration import Declaration
+from vacate.crds.customresource import CustomResource
 from vacate.crds.evictionrequest.celrules import add_rules
 from vacate.crds.evictionrequest.columns import COLUMNS
 from vacate.crds.evictionrequest.strategy import EvictionRequestStrategy
 
-EVICTIONREQUEST = Declaration(
+EVICTIONREQUEST = CustomResource(
     kind=EVICTIONREQUESTS,
     struct=EvictionRequest,
     columns=COLUMNS,

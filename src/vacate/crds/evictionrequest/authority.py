@@ -10,10 +10,10 @@ from __future__ import annotations
 from vacate.admission.checks import same
 from vacate.admission.context import Context
 from vacate.api.fielderrors import FieldError, forbidden
-from vacate.api.lenient import mapping, maps, text
 from vacate.api.objects import Obj
 from vacate.api.times import parse_time
 from vacate.api.types.evictionrequest import FORBID, OWN_CONDITIONS
+from vacate.api.untyped import mapping, maps, text
 
 CONTROLLER_FIELDS = ("activeInterceptorName", "podEvictionStatus")
 """The fields of the status that the controller alone writes, beside its conditions."""

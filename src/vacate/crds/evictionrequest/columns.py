@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vacate.api.objects import Obj
 from vacate.api.types.readable import UNREADABLE, decodes, readable_part
-from vacate.crds.declaration import PrinterColumn
+from vacate.crds.customresource import PrinterColumn
 from vacate.eviction.records.reader import shown_stage
 
 

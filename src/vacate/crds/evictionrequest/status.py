@@ -9,12 +9,12 @@ import datetime as dt
 
 from vacate.admission.context import Context
 from vacate.api.fielderrors import FieldError, forbidden, invalid
-from vacate.api.lenient import mapping, maps
 from vacate.api.objects import Obj, dig, metadata, name_of
 from vacate.api.times import parse_time
 from vacate.api.types.core import TERMINAL_PHASES
 from vacate.api.types.evictionrequest import COMPLETE, FORBID
 from vacate.api.types.readable import is_complete
+from vacate.api.untyped import mapping, maps
 from vacate.crds.evictionrequest.authority import authority_errors
 from vacate.crds.evictionrequest.target import live_pod
 from vacate.eviction.deadlines import CLOCK_TOLERANCE

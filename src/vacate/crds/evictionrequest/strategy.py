@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from vacate.admission.context import Context
 from vacate.api import status as refusals
 from vacate.api.fielderrors import FieldError, forbidden
-from vacate.api.lenient import child, mapping, text
 from vacate.api.objects import Obj, dig, metadata, name_of
 from vacate.api.types.core import TERMINAL_PHASES
 from vacate.api.types.evictionrequest import (
@@ -21,6 +20,7 @@ from vacate.api.types.evictionrequest import (
     SUPERSEDES,
 )
 from vacate.api.types.readable import is_complete
+from vacate.api.untyped import child, mapping, text
 from vacate.crds.evictionrequest import authority, status
 from vacate.crds.evictionrequest.exclusion import refuse_second_request
 from vacate.crds.evictionrequest.target import (

@@ -9,8 +9,8 @@ from vacate.api import status
 from vacate.api.fielderrors import FieldError, invalid, not_found
 from vacate.api.identity import Access, User, denial
 from vacate.api.kinds import EVICTIONREQUESTS, PODS, Kind
-from vacate.api.lenient import mapping, text
 from vacate.api.objects import Obj, dig, name_of, namespace_of
+from vacate.api.untyped import mapping, text
 from vacate.eviction.registration import Registration, resolve
 
 POD_REF = "spec.target.podRef"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vacate.api.kinds import FENCINGPOLICIES
 from vacate.api.types.fencingpolicy import FencingPolicy
-from vacate.crds.declaration import Declaration, PrinterColumn
+from vacate.crds.customresource import CustomResource, PrinterColumn
 from vacate.crds.fencingpolicy.rules import RULES
 from vacate.crds.strategy import DeclaredStrategy
 
@@ -26,7 +26,7 @@ _COLUMNS = (
     PrinterColumn("Age", "How long ago the object was created.", ".metadata.creationTimestamp", "date"),
 )
 
-FENCINGPOLICY = Declaration(
+FENCINGPOLICY = CustomResource(
     kind=FENCINGPOLICIES,
     struct=FencingPolicy,
     columns=_COLUMNS,

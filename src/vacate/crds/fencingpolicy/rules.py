@@ -11,7 +11,7 @@ from vacate.api.types.fenceoptions import (
     PORT_VALUE,
     VALUE,
 )
-from vacate.crds.declaration import CelRule
+from vacate.crds.customresource import CelRule
 from vacate.crds.labelselectors import keys_rule, not_empty_rule, values_rule
 
 _CREDENTIALS = "^https?://[^/?#]*@"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vacate.api.kinds import NODEMAINTENANCES
 from vacate.api.types.nodemaintenance import MAX_NAME, NodeMaintenance
-from vacate.crds.declaration import Declaration, PrinterColumn
+from vacate.crds.customresource import CustomResource, PrinterColumn
 from vacate.crds.nodemaintenance.rules import RULES
 from vacate.crds.strategy import DeclaredStrategy
 
@@ -20,7 +20,7 @@ _COLUMNS = (
     PrinterColumn("Age", "How long ago the object was created.", ".metadata.creationTimestamp", "date"),
 )
 
-NODEMAINTENANCE = Declaration(
+NODEMAINTENANCE = CustomResource(
     kind=NODEMAINTENANCES,
     struct=NodeMaintenance,
     columns=_COLUMNS,

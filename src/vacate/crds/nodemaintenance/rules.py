@@ -8,7 +8,7 @@ from vacate.api.types.evictionrequest import DEFAULT_DEADLINE_SECONDS
 from vacate.api.types.lifecycle import HEARTBEAT_DEADLINE
 from vacate.api.types.lifecycle import REQUEST_KIND as LIFECYCLE
 from vacate.api.types.nodemaintenance import DELETE, MAX_NAME
-from vacate.crds.declaration import CelRule
+from vacate.crds.customresource import CelRule
 from vacate.crds.labelselectors import keys_rule, not_empty_rule, values_rule
 
 _SELECTORS = ("spec.nodeSelector", "spec.pods.selector")

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from functools import cache
 
+from vacate.api.installednames import EMBEDDED_BUILD
 from vacate.api.kinds import Kind, Subresource
-from vacate.api.objectnames import EMBEDDED_BUILD
 from vacate.api.objects import Obj, encode
 from vacate.embedded.apiserver.request.negotiation import check_plain, no_such_form, wants_discovery_document
 from vacate.embedded.release import KUBERNETES

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from vacate.api.lenient import mapping, maps
 from vacate.api.objects import Obj, name_of
 from vacate.api.selectors.labels import selector_of
+from vacate.api.untyped import mapping, maps
 from vacate.embedded.cel.expressions import Authorize, Expression, Variables, nothing_allowed
 
 _MAX_MESSAGE = 5 * 1024

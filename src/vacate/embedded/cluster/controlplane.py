@@ -32,8 +32,8 @@ from vacate.embedded.nodes.settings import NodeSettings
 from vacate.runtime.manager import Manager
 from vacate.wire.message import Peer
 from vacate.wiring.components import (
+    ComponentContext,
     ControllerDescriptor,
-    Environment,
     component_dependencies,
     component_manager,
 )
@@ -78,7 +78,7 @@ class ControlPlane:
     def __init__(
         self,
         transport_for: TransportFor,
-        around: Environment,
+        around: ComponentContext,
         shapes: Sequence[NodeShape] = (),
         settings: NodeSettings | None = None,
         *,

@@ -43,7 +43,7 @@ from vacate.nodeagent.agent import NodeAgent
 from vacate.nodeagent.settings import AgentSettings
 from vacate.nodeagent.volumes.storage import log_files
 from vacate.pki.tls import server_ssl_context
-from vacate.wiring.components import ControllerDescriptor, Environment
+from vacate.wiring.components import ComponentContext, ControllerDescriptor
 from vacate.wiring.controllers import enabled
 from vacate.wiring.hooks import hook_controllers
 from vacate.wiring.nodeagent import build_agent, container_environment
@@ -78,7 +78,7 @@ class LocalSettings:
     interceptor_accounts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     bridge_wait: dt.timedelta = DEFAULT_WAIT  # of the eviction bridge, for callers that stop asking
     storage_quota: int = STORAGE_QUOTA  # bytes of objects that the store takes
-    fencing_addresses: tuple[Network, ...] = ()  # see Deps
+    fencing_addresses: tuple[Network, ...] = ()  # see Dependencies
     hooks: Path | None = None  # the allow-list of the hooks interceptor, which runs inside where there is one
 
     @property
@@ -194,7 +194,7 @@ class LocalCluster:
     def _run_parts(self, server: ApiServer, hooks: Sequence[ControllerDescriptor]) -> None:
         if not self.settings.controllers:
             return
-        around = Environment(
+        around = ComponentContext(
             self._clock,
             system_entropy(),
             self._metrics,
@@ -222,7 +222,7 @@ class LocalCluster:
         allowed = AllowListFile(self.settings.hooks, "--hooks")
         return hook_controllers(allowed.current, self.settings.gates)
 
-    def _run_agents(self, server: ApiServer, around: Environment) -> None:
+    def _run_agents(self, server: ApiServer, around: ComponentContext) -> None:
         """Nodes whose pods are processes; these end with the cluster, as on a machine that goes down."""
         nodes = self.folder.root.absolute() / "nodes"
         server.storage.logs = lambda name, uid, container: log_files(nodes / name, uid, container)

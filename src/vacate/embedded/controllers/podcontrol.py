@@ -13,7 +13,7 @@ from vacate.api.types import Pod
 from vacate.embedded.controllers.claims import Owned
 from vacate.embedded.controllers.replicaset.replicas import slow_start
 from vacate.errors import ApiError, Conflict, NotFound, VacateError
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.expectations import Expectations
 from vacate.runtime.reconcile import Key
 
@@ -21,7 +21,7 @@ from vacate.runtime.reconcile import Key
 class PodControl:
     """Writes pods and remembers what the cache must show before the next step. Failures are returned."""
 
-    def __init__(self, deps: Deps, expectations: Expectations, owners: Kind) -> None:
+    def __init__(self, deps: Dependencies, expectations: Expectations, owners: Kind) -> None:
         self._deps = deps
         self._expectations = expectations
         self._owners = owners

@@ -25,7 +25,7 @@ from vacate.errors import NotFound
 from vacate.kube.patches import pod_status_patch
 from vacate.nodeagent.volumes.claims import VolumeNotReady, marked_exclusive, ready_volume
 from vacate.nodeagent.volumes.inuse import report_volumes
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
 
 VOLUME_RETRY_SECONDS = 1.0
@@ -36,7 +36,11 @@ class PodReconciler:
     """One pod at a time. The life goes on by the clock alone; the API sees it as differences."""
 
     def __init__(
-        self, deps: Deps, pods: Reader[SimulatedPod], machines: Mapping[str, Machine], settings: NodeSettings
+        self,
+        deps: Dependencies,
+        pods: Reader[SimulatedPod],
+        machines: Mapping[str, Machine],
+        settings: NodeSettings,
     ) -> None:
         self._client = deps.client
         self._clock = deps.clock

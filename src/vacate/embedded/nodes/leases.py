@@ -10,7 +10,7 @@ from vacate.embedded.nodes.nodeobjects import LEASE_NAMESPACE
 from vacate.embedded.nodes.registration import renewal
 from vacate.embedded.nodes.simulatednode import Machine
 from vacate.errors import ApiError, TransportError
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 
 _JITTER = 0.04  # as the kubelet has it
 
@@ -20,7 +20,7 @@ class Heartbeats:
 
     name = "heartbeats"
 
-    def __init__(self, deps: Deps, interval: float, failed: Callable[[Machine], None]) -> None:
+    def __init__(self, deps: Dependencies, interval: float, failed: Callable[[Machine], None]) -> None:
         self._client = deps.client
         self._clock = deps.clock
         self._entropy = deps.entropy

@@ -18,7 +18,7 @@ from vacate.embedded.nodes.settings import NodeSettings
 from vacate.embedded.nodes.simulatednode import Machine
 from vacate.queue.limits import Backoff
 from vacate.runtime.controller import Controller, Source
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.manager import Manager, Runnable
 from vacate.runtime.reconcile import Key
 
@@ -33,7 +33,7 @@ class NodePool:
 
     def __init__(
         self,
-        deps: Deps,
+        deps: Dependencies,
         shapes: Iterable[NodeShape] = (),
         settings: NodeSettings | None = None,
     ) -> None:

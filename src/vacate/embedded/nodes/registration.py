@@ -24,7 +24,7 @@ from vacate.embedded.nodes.projections import BY_NODE, SimulatedPod
 from vacate.embedded.nodes.simulatednode import Machine
 from vacate.errors import AlreadyExists
 from vacate.nodeagent.volumes.inuse import report_volumes
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.reconcile import Done, Key, Outcome
 
 
@@ -33,7 +33,7 @@ class NodeReconciler:
 
     def __init__(
         self,
-        deps: Deps,
+        deps: Dependencies,
         nodes: Reader[Node],
         pods: Reader[SimulatedPod],
         machines: Mapping[str, Machine],

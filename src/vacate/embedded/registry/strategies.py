@@ -6,8 +6,8 @@ from vacate.admission.context import Strategy
 from vacate.admission.strategy import KindStrategy
 from vacate.api import kinds
 from vacate.api.kinds import Kind
-from vacate.api.lenient import mapping
 from vacate.api.objects import Obj
+from vacate.api.untyped import mapping
 from vacate.crds.catalogue import STRATEGIES
 from vacate.embedded.registry.admissionregistration.policies import (
     AdmissionPolicyBindingStrategy,

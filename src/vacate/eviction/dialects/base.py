@@ -17,7 +17,7 @@ from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.eviction.model import Finish, Process, Target
+from vacate.eviction.model import EvictionState, Finish, Target
 from vacate.eviction.registration import Registration, registering_part
 from vacate.eviction.requesternames import dotted
 from vacate.wire.mediatypes import MERGE_PATCH
@@ -142,7 +142,7 @@ class Dialect(Protocol):
     def phrase(self, text: str) -> str:
         """A sentence about a record in the words of this API. A sentence in its words stays as it is."""
 
-    def process(self, request: EvictionRequest) -> Process:
+    def process(self, request: EvictionRequest) -> EvictionState:
         """The request as the engine sees it."""
 
     def target(self, request: EvictionRequest, pod: Pod | None, *, live: bool = False) -> Target:

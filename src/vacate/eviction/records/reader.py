@@ -20,7 +20,7 @@ from vacate.api.types.evictionrequest import (
     RequestCondition,
 )
 from vacate.api.types.meta import OwnerReference, condition
-from vacate.eviction.model import CompletionReason, Presence, Process, Stage, Target, Termination
+from vacate.eviction.model import CompletionReason, EvictionState, Presence, Stage, Target, Termination
 
 MIRROR = "kubernetes.io/config.mirror"
 DAEMON_SET = "DaemonSet"
@@ -33,11 +33,11 @@ class ForcedReason(StrEnum):
     DELETED_WHEN_PREPARED = "DeletedWhenPrepared"  # past its own budget, as its owner allows
 
 
-def process_of(request: EvictionRequest) -> Process:
+def process_of(request: EvictionRequest) -> EvictionState:
     """The request as the engine sees it. The last of the list has the first turn."""
     spec, status, meta = request.spec, request.status, request.metadata
     failed = status.pod_eviction_status
-    return Process(
+    return EvictionState(
         interceptors=tuple(one.name for one in reversed(spec.interceptors)),
         requesters=tuple(one.name for one in spec.requesters),
         deadline=spec.heartbeat_deadline,

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from vacate.api.lenient import has_condition
-from vacate.api.objectnames import PART_OF
+from vacate.api.installednames import PART_OF
 from vacate.api.objects import Obj, dig, namespace_of
+from vacate.api.untyped import has_condition
 from vacate.client.client import Client
 from vacate.clock import Clock
 from vacate.crds.definition import defined_kind

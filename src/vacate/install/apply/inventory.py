@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from vacate.api.objectnames import INVENTORY, PART_OF
+from vacate.api.installednames import INVENTORY, PART_OF
 from vacate.api.objects import Obj, dig, name_of, namespace_of
 from vacate.client.client import Client
 from vacate.install.apply.requests import applied, existing

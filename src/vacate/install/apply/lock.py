@@ -7,8 +7,8 @@ import contextlib
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 
+from vacate.api.installednames import INSTALL_LEASE
 from vacate.api.kinds import LEASES
-from vacate.api.objectnames import INSTALL_LEASE
 from vacate.client.client import Client
 from vacate.clock import Clock
 from vacate.entropy import Entropy
@@ -22,7 +22,7 @@ _SILENT = 2.0
 _TIMINGS = LeaseTimings(8.0, 5.0, 1.0)  # one that was killed keeps the next one waiting for eight seconds
 
 
-class Turn:
+class InstallLease:
     """The right to change the installation, as long as it lasts."""
 
     def __init__(self, elector: LeaderElector) -> None:
@@ -60,7 +60,7 @@ class Turn:
 @contextlib.asynccontextmanager
 async def alone(
     client: Client, clock: Clock, entropy: Entropy, namespace: str, report: Callable[[str], None]
-) -> AsyncIterator[Turn]:
+) -> AsyncIterator[InstallLease]:
     """Wait for the turn, and have it for the length of the block."""
     elector = LeaderElector(
         client, clock, entropy, Metrics(),
@@ -68,7 +68,7 @@ async def alone(
         identity=f"{socket.gethostname()}_{entropy.uid()}", timings=_TIMINGS,
     )  # fmt: skip
     await _acquire(elector, clock, report, lambda: stays(client, namespace))
-    turn = Turn(elector)
+    turn = InstallLease(elector)
     try:
         yield turn
     finally:

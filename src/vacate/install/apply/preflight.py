@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from vacate.api.installednames import EMBEDDED_BUILD, MANAGER
 from vacate.api.kinds import (
     CLUSTERROLEBINDINGS,
     CONFIGMAPS,
@@ -17,7 +18,6 @@ from vacate.api.kinds import (
     PODS,
     Kind,
 )
-from vacate.api.objectnames import EMBEDDED_BUILD, MANAGER
 from vacate.api.objects import Obj, dig
 from vacate.client.access import may
 from vacate.client.client import Client

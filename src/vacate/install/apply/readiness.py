@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vacate.api.lenient import has_condition
 from vacate.api.objects import Obj, dig, name_of
+from vacate.api.untyped import has_condition
 
 _MAX_TEXT = 300
 

@@ -6,8 +6,8 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
 
+from vacate.api.installednames import PART_OF
 from vacate.api.kinds import DAEMONSETS, DEPLOYMENTS, EVENTS, PODS, Kind
-from vacate.api.objectnames import PART_OF
 from vacate.api.objects import Obj, name_of, namespace_of
 from vacate.cache.informer import Informer
 from vacate.client.client import Client

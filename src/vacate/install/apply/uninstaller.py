@@ -8,8 +8,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Awaitable, Callable
 
+from vacate.api.installednames import CA_SECRET, MANAGER, TLS_SECRET
 from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, LEASES, NAMESPACES, NODEMAINTENANCES, Kind
-from vacate.api.objectnames import CA_SECRET, MANAGER, TLS_SECRET
 from vacate.api.objects import Obj
 from vacate.client.client import Client
 from vacate.clock import Clock

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from cryptography import x509
 
 from vacate import __version__
-from vacate.api.objectnames import (
+from vacate.api.installednames import (
     CERTIFICATES,
     LAST_WORK,
     LIFECYCLE_CONTROLLER,

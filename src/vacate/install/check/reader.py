@@ -10,6 +10,14 @@ import datetime as dt
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from vacate.api.installednames import (
+    DEFAULT_NAMESPACE,
+    EMBEDDED_BUILD,
+    MANAGER,
+    MUTATING,
+    PART_OF,
+    VALIDATING,
+)
 from vacate.api.kinds import (
     CLUSTERROLEBINDINGS,
     DAEMONSETS,
@@ -22,7 +30,6 @@ from vacate.api.kinds import (
     PODS,
     Kind,
 )
-from vacate.api.objectnames import DEFAULT_NAMESPACE, EMBEDDED_BUILD, MANAGER, MUTATING, PART_OF, VALIDATING
 from vacate.api.objects import Obj, dig, name_of, namespace_of
 from vacate.api.options import ListOptions
 from vacate.api.types import Lease, Node

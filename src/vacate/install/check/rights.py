@@ -8,6 +8,15 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from vacate.api.identity import service_account_groups, service_account_user
+from vacate.api.installednames import (
+    HOOKS,
+    NODE_FENCER,
+    NODE_MAINTAINER,
+    REQUESTER,
+    SHUTDOWN_AGENT,
+    VIEWER,
+    WEB,
+)
 from vacate.api.kinds import (
     CLUSTERROLEBINDINGS,
     DAEMONSETS,
@@ -20,20 +29,11 @@ from vacate.api.kinds import (
     SUBJECTACCESSREVIEWS,
     Kind,
 )
-from vacate.api.objectnames import (
-    HOOKS,
-    NODE_FENCER,
-    NODE_MAINTAINER,
-    REQUESTER,
-    SHUTDOWN_AGENT,
-    VIEWER,
-    WEB,
-)
 from vacate.api.objects import Obj, dig, name_of, namespace_of
 from vacate.client.access import may, own_user
 from vacate.client.client import Client
 from vacate.errors import ApiError, Forbidden, NotFound, VacateError
-from vacate.fencing.marks import FENCE_VERB
+from vacate.fencing.annotations import FENCE_VERB
 from vacate.install.check import findings as find
 from vacate.install.check.findings import Finding, Right
 from vacate.install.manifests.hooks import hooks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from vacate.api.objectnames import DEFAULT_NAMESPACE, MANAGER
+from vacate.api.installednames import DEFAULT_NAMESPACE, MANAGER
 from vacate.api.objects import Obj, dig, name_of
 from vacate.install.settings import DEFAULT_IMAGE, Certificates, Settings
 from vacate.views.model import Remedy

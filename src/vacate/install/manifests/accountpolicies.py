@@ -6,8 +6,7 @@ Those of the shutdown agent are in `ownnodepolicy.py`.
 from __future__ import annotations
 
 from vacate.api.identity import service_account_user
-from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, NODES, PODS, SECRETS
-from vacate.api.objectnames import (
+from vacate.api.installednames import (
     CERTIFICATE_SECRET,
     CERTIFICATES,
     FENCE_MARKS,
@@ -16,11 +15,12 @@ from vacate.api.objectnames import (
     WEBHOOK,
     WEBHOOK_REQUESTS,
 )
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, NODES, PODS, SECRETS
 from vacate.api.objects import Obj
 from vacate.api.types.evacuation import INSTIGATOR
 from vacate.crds.cel import listed, text
 from vacate.eviction.callers import SUFFIX
-from vacate.fencing.marks import APPROVED, FENCE_VERB, REQUESTED
+from vacate.fencing.annotations import APPROVED, FENCE_VERB, REQUESTED
 from vacate.install.manifests.policyobjects import bound, by_user, forbidding, matched, policy_of, rule_about
 from vacate.install.settings import Settings
 from vacate.webhook.certificates.secret import TYPE as TLS_TYPE

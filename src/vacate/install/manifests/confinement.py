@@ -16,6 +16,13 @@ from dataclasses import dataclass
 
 from vacate.admission.pods.workloads import REGISTERED, REGISTRATIONS
 from vacate.api.identity import service_account_user
+from vacate.api.installednames import (
+    CONFINES,
+    MANAGER,
+    NODE_USERS,
+    SHUTDOWN_AGENT,
+    WEBHOOK,
+)
 from vacate.api.kinds import (
     DEPLOYMENTS,
     EVACUATIONS,
@@ -30,20 +37,13 @@ from vacate.api.kinds import (
     Kind,
 )
 from vacate.api.nodeconditions import GRACEFUL_SHUTDOWN, SHUTDOWN_IN_PROGRESS, SHUTDOWN_TAINT
-from vacate.api.objectnames import (
-    CONFINES,
-    MANAGER,
-    NODE_USERS,
-    SHUTDOWN_AGENT,
-    WEBHOOK,
-)
 from vacate.api.objects import Obj
 from vacate.api.terminationreason import ANNOTATION, SOURCE_ANNOTATION
 from vacate.api.types.evictionrequest import SHUTDOWN_DEADLINE
 from vacate.crds.cel import listed, text
 from vacate.eviction.callers import CALLERS, POD_LABEL, SUFFIX
 from vacate.eviction.succession import HANDED_OVER
-from vacate.fencing.marks import (
+from vacate.fencing.annotations import (
     APPROVED,
     BEGUN,
     BOOT_ID,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vacate.api.identity import service_account_user
-from vacate.api.objectnames import (
+from vacate.api.installednames import (
     CERTIFICATES,
     CLIENT_CA_CONFIG_MAP,
     MANAGER,

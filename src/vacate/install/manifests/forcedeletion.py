@@ -19,8 +19,8 @@ from vacate.admission.pods.forcedeletion import (
     SYSTEM_USERS,
 )
 from vacate.admission.pods.forcedeletion import NO_GRACE as REFUSES_NO_GRACE
+from vacate.api.installednames import FORCE_DELETION, FORCE_EVICTION, NO_GRACE, NODE_DELETION, NODE_MARKS
 from vacate.api.kinds import NODES, PODS, STATEFULSETS
-from vacate.api.objectnames import FORCE_DELETION, FORCE_EVICTION, NO_GRACE, NODE_DELETION, NODE_MARKS
 from vacate.api.objects import Obj
 from vacate.api.types.core import TERMINAL_PHASES
 from vacate.crds.cel import listed, text

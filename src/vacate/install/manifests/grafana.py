@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from vacate.api.objectnames import labels
+from vacate.api.installednames import labels
 from vacate.api.objects import Obj
 from vacate.install.settings import LOCAL_PAGES, Settings
 

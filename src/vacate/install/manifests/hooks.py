@@ -7,7 +7,7 @@ right is a role that nobody has, and that an administrator binds in the namespac
 from __future__ import annotations
 
 from vacate.api.identity import service_account_user
-from vacate.api.objectnames import HOOK_JOBS, HOOKS, HOOKS_SECRET, METRICS_PORT, labels
+from vacate.api.installednames import HOOK_JOBS, HOOKS, HOOKS_SECRET, METRICS_PORT, labels
 from vacate.api.objects import Obj
 from vacate.install.manifests.deployments import container_of, deployment_of, gate_options, mount
 from vacate.install.manifests.roles import account_of, cluster_role_of, role_rule

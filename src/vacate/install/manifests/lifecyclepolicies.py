@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from vacate.api.identity import service_account_user
+from vacate.api.installednames import MANAGER, NODE_USERS, OWN_LIFECYCLE, SHUTDOWN_AGENT, WEBHOOK
 from vacate.api.kinds import LIFECYCLE_REQUESTS, PODS
-from vacate.api.objectnames import MANAGER, NODE_USERS, OWN_LIFECYCLE, SHUTDOWN_AGENT, WEBHOOK
 from vacate.api.objects import Obj
 from vacate.crds.cel import listed, text
 from vacate.descheduling.names import SUFFIX as DESCHEDULING

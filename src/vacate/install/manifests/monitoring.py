@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vacate.api.objectnames import MANAGER, WEBHOOK, labels
+from vacate.api.installednames import MANAGER, WEBHOOK, labels
 from vacate.api.objects import Obj
 from vacate.install.settings import Settings
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vacate.api.objectnames import (
+from vacate.api.installednames import (
     CA_SECRET,
     CERTIFICATES,
     MANAGER,

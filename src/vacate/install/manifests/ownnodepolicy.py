@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from vacate.api.installednames import NODE_PODS, OWN_NODE, OWN_PODS
 from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, LIFECYCLE_REQUESTS, NODES, PODS, Kind
-from vacate.api.objectnames import NODE_PODS, OWN_NODE, OWN_PODS
 from vacate.api.objects import Obj
 from vacate.api.types.evacuation import INSTIGATOR, MAX_INSTIGATOR
 from vacate.crds.cel import text

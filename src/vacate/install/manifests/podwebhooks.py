@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vacate.admission.pods.forcedeletion import ENABLED, GUARD_LABEL
-from vacate.api import objectnames
+from vacate.api import installednames
 from vacate.api.kinds import REPLICASETS, STATEFULSETS
 from vacate.api.objects import Obj
 from vacate.api.selectors.labels import match_expressions
@@ -32,7 +32,7 @@ def new_pods(settings: Settings) -> Obj:
     annotations = "object.metadata.?annotations.orValue({})"
     hook = webhook_entry(
         f"pods.mutate.{WEBHOOK_SUFFIX}",
-        objectnames.MUTATE_PODS,
+        installednames.MUTATE_PODS,
         rule_of("", "v1", "pods", "CREATE"),
         settings.pod_failure_policy,
         settings,
@@ -58,7 +58,7 @@ def workload_pods(settings: Settings) -> Obj:
     )
     hook = webhook_entry(
         f"workloadpods.mutate.{WEBHOOK_SUFFIX}",
-        objectnames.MUTATE_WORKLOAD_PODS,
+        installednames.MUTATE_WORKLOAD_PODS,
         rule_of("", "v1", "pods", "CREATE"),
         settings.pod_failure_policy,
         settings,
@@ -83,7 +83,7 @@ def prestop_hooks(settings: Settings) -> Obj:
     hooks = f"object.spec.containers.exists(c, {wrappable}) || {restartable}.exists(c, {wrappable})"
     hook = webhook_entry(
         f"prestophooks.mutate.{WEBHOOK_SUFFIX}",
-        objectnames.MUTATE_HOOKS,
+        installednames.MUTATE_HOOKS,
         rule_of("", "v1", "pods", "CREATE"),
         settings.pod_failure_policy,
         settings,
@@ -105,7 +105,7 @@ def registering_pods(settings: Settings) -> Obj:
     )
     hook = webhook_entry(
         f"pods.validate.{WEBHOOK_SUFFIX}",
-        objectnames.VALIDATE_PODS,
+        installednames.VALIDATE_PODS,
         rule_of("", "v1", "pods", "CREATE", "UPDATE"),
         settings.pod_failure_policy,
         settings,
@@ -126,7 +126,7 @@ def evictions(settings: Settings) -> Obj:
     real = "!request.?dryRun.orValue(false) && object.?deleteOptions.?dryRun.orValue([]).size() == 0"
     hook = webhook_entry(
         f"evictions.validate.{WEBHOOK_SUFFIX}",
-        objectnames.VALIDATE_EVICTIONS,
+        installednames.VALIDATE_EVICTIONS,
         rule_of("", "v1", "pods/eviction", "CREATE"),
         FailurePolicy.IGNORE,
         settings,
@@ -148,7 +148,7 @@ def deletions(settings: Settings) -> Obj:
     """
     return _removals(
         f"reasons.annotate.{WEBHOOK_SUFFIX}",
-        objectnames.ANNOTATE_REASONS,
+        installednames.ANNOTATE_REASONS,
         settings,
         conditions=[
             ("not-of-a-node", "!('system:nodes' in request.userInfo.?groups.orValue([]))"),
@@ -174,7 +174,7 @@ def force_deletions(settings: Settings) -> Obj:
     guarded = [] if settings.guard_unlabelled else [labelled]
     return _removals(
         f"forcedeletions.record.{WEBHOOK_SUFFIX}",
-        objectnames.RECORD_FORCE_DELETIONS,
+        installednames.RECORD_FORCE_DELETIONS,
         settings,
         conditions=[
             ("forced", f"dyn({_OPTIONS}).?gracePeriodSeconds.orValue({own}) == 0"),

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, LIFECYCLE_EVICTIONS, PODS, Kind
-from vacate.api.objectnames import (
+from vacate.api.installednames import (
     EVACUATION_RIGHT_TO_DELETE,
     EVACUATION_STATUS_AUTHORITY,
     EVACUATION_STEPS,
@@ -18,6 +17,7 @@ from vacate.api.objectnames import (
     STATUS_AUTHORITY,
     STEPS,
 )
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, LIFECYCLE_EVICTIONS, PODS, Kind
 from vacate.api.objects import Obj
 from vacate.api.types.evacuation import INSTIGATOR
 from vacate.api.types.evictionrequest import ADMITTED_STAMP, ALLOW, FORBID

@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vacate.api.kinds import (
-    DESCHEDULINGPOLICIES,
-    EVACUATIONS,
-    EVICTIONREQUESTS,
-    FENCINGPOLICIES,
-    LIFECYCLE_EVICTIONS,
-    LIFECYCLE_REQUESTS,
-    NODEMAINTENANCES,
-)
-from vacate.api.objectnames import (
+from vacate.api.installednames import (
     CERTIFICATES,
     INTERCEPTOR,
     INTERCEPTOR_DELETES,
@@ -29,9 +20,18 @@ from vacate.api.objectnames import (
     WEBHOOK,
     labels,
 )
+from vacate.api.kinds import (
+    DESCHEDULINGPOLICIES,
+    EVACUATIONS,
+    EVICTIONREQUESTS,
+    FENCINGPOLICIES,
+    LIFECYCLE_EVICTIONS,
+    LIFECYCLE_REQUESTS,
+    NODEMAINTENANCES,
+)
 from vacate.api.objects import Obj
 from vacate.crds.catalogue import DECLARATIONS
-from vacate.fencing.marks import FENCE_VERB
+from vacate.fencing.annotations import FENCE_VERB
 from vacate.install.manifests.shutdownagent import REQUEST_VERBS
 from vacate.install.settings import Settings
 from vacate.wiring.controllers import rules as controller_rules

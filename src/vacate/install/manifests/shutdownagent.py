@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from vacate.api.installednames import METRICS_PORT, PART_OF, SHUTDOWN_AGENT, labels
 from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, LIFECYCLE_EVICTIONS, LIFECYCLE_REQUESTS
-from vacate.api.objectnames import METRICS_PORT, PART_OF, SHUTDOWN_AGENT, labels
 from vacate.api.objects import Obj
 from vacate.install.settings import Settings, ShutdownAgent, ShutdownAgentMode
 from vacate.nodeagent.nodeobject import RUNTIME_LABEL

@@ -6,7 +6,7 @@ as another container of the pod. Tokens never cross the network of the cluster i
 
 from __future__ import annotations
 
-from vacate.api.objectnames import METRICS_PORT, WEB, WEB_PORT, labels
+from vacate.api.installednames import METRICS_PORT, WEB, WEB_PORT, labels
 from vacate.api.objects import Obj
 from vacate.client.incluster import SERVICE_ACCOUNT
 from vacate.install.manifests.deployments import container_of, deployment_of, mount

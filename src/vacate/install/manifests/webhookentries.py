@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 
-from vacate.api import objectnames
+from vacate.api import installednames
 from vacate.api.objects import Obj
 from vacate.install.settings import FailurePolicy, Settings
 
@@ -64,7 +64,7 @@ def _client(settings: Settings, path: str) -> Obj:
     else:
         found["service"] = {
             "namespace": settings.namespace,
-            "name": objectnames.WEBHOOK,
+            "name": installednames.WEBHOOK,
             "path": path,
             "port": 443,
         }

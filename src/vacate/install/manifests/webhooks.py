@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vacate.api import objectnames
+from vacate.api import installednames
 from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, LIFECYCLE_REQUESTS, Kind
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import ADMITTED_STAMP, FORBID
@@ -42,8 +42,8 @@ _TERMINATING = (
 )
 _POLICIES = {EVICTIONREQUESTS: EVICTION_REQUEST_FIELDS.policy, EVACUATIONS: EVACUATION_FIELDS.policy}
 _PATHS = {
-    EVICTIONREQUESTS: (objectnames.MUTATE_REQUESTS, objectnames.VALIDATE_REQUESTS),
-    EVACUATIONS: (objectnames.MUTATE_EVACUATIONS, objectnames.VALIDATE_EVACUATIONS),
+    EVICTIONREQUESTS: (installednames.MUTATE_REQUESTS, installednames.VALIDATE_REQUESTS),
+    EVACUATIONS: (installednames.MUTATE_EVACUATIONS, installednames.VALIDATE_EVACUATIONS),
 }
 """For each API: where its objects are completed, and where they are checked."""
 
@@ -67,8 +67,8 @@ def webhook_configurations(settings: Settings) -> list[Obj]:
     for one in mutating:
         one["reinvocationPolicy"] = "IfNeeded"
     return [
-        _configuration("MutatingWebhookConfiguration", objectnames.MUTATING, mutating, settings),
-        _configuration("ValidatingWebhookConfiguration", objectnames.VALIDATING, validating, settings),
+        _configuration("MutatingWebhookConfiguration", installednames.MUTATING, mutating, settings),
+        _configuration("ValidatingWebhookConfiguration", installednames.VALIDATING, validating, settings),
     ]
 
 
@@ -76,7 +76,7 @@ def _configuration(kind: str, name: str, hooks: list[Obj], settings: Settings) -
     meta: Obj = {"name": name}
     if settings.certificates is Certificates.CERT_MANAGER and settings.deploys_webhook:
         meta["annotations"] = {
-            "cert-manager.io/inject-ca-from": f"{settings.namespace}/{objectnames.WEBHOOK}"
+            "cert-manager.io/inject-ca-from": f"{settings.namespace}/{installednames.WEBHOOK}"
         }
     return {"apiVersion": _API, "kind": kind, "metadata": meta, "webhooks": hooks}
 
@@ -116,10 +116,10 @@ def _requests(settings: Settings, kind: Kind, path: str, conditions: Sequence[tu
 def _requests_of_nodes(settings: Settings) -> Obj:
     """What nodes request by Kubernetes' own API. What others do is none of this webhook's."""
     kind = LIFECYCLE_REQUESTS
-    node = f"^system:(node:.*|serviceaccount:[^:]+:{objectnames.SHUTDOWN_AGENT})$"
+    node = f"^system:(node:.*|serviceaccount:[^:]+:{installednames.SHUTDOWN_AGENT})$"
     return webhook_entry(
         f"lifecyclerequests.validate.{WEBHOOK_SUFFIX}",
-        objectnames.VALIDATE_LIFECYCLE,
+        installednames.VALIDATE_LIFECYCLE,
         rule_of(kind.group, kind.version, kind.plural, "CREATE", "UPDATE"),
         settings.request_failure_policy,
         settings,

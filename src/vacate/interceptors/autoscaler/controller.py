@@ -19,16 +19,16 @@ from vacate.errors import NotFound
 from vacate.interceptors.autoscaler import events
 from vacate.interceptors.autoscaler.plan import BringBack, Nothing, Remove, Step, WriteFloor, plan
 from vacate.interceptors.autoscaler.view import AutoscalerView
-from vacate.interceptors.surge.marks import PodMarks
+from vacate.interceptors.surge.deletioncost import PodMarks
 from vacate.interceptors.surge.record import is_last_writer, remove_manager, remove_record, writers
 from vacate.interceptors.turns import GIVE_WAYS
 from vacate.kube.deletionorder import is_active
-from vacate.kube.floors import FloorRecord, floor_record_of, is_raised
+from vacate.kube.minreplicas import FloorRecord, floor_record_of, is_raised
 from vacate.kube.patches import guarded
 from vacate.kube.surge import SURGE, is_covered, is_settled
 from vacate.kube.surgepods import naming_earlier, surplus_pods
 from vacate.runtime.controller import Controller, Source
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
 from vacate.runtime.refusals import WriteRefusals
 
@@ -36,7 +36,7 @@ RECHECK_AFTER = dt.timedelta(seconds=5)
 """While a floor is raised: a pod becomes available by waiting alone, without a change that wakes us."""
 
 
-def build(deps: Deps) -> Controller:
+def build(deps: Dependencies) -> Controller:
     """The controller, woken by requests, by pods under request, and by autoscalers that are raised."""
     floors = FloorController(deps)
     view, surge = floors.view, floors.view.surge
@@ -53,7 +53,7 @@ def build(deps: Deps) -> Controller:
 class FloorController:
     """Brings one autoscaler, and its Deployment, one step closer to what the requests need."""
 
-    def __init__(self, deps: Deps) -> None:
+    def __init__(self, deps: Dependencies) -> None:
         self._deps = deps
         self._marks = PodMarks(deps.client)
         self._refusals = WriteRefusals(deps)

@@ -19,7 +19,7 @@ from vacate.interceptors.deployment.decision import (
     set_back,
     unless_held,
 )
-from vacate.kube.floors import floor_record_of, is_raised, unsupported_floor
+from vacate.kube.minreplicas import floor_record_of, is_raised, unsupported_floor
 from vacate.kube.surge import is_covered, is_rolling_out
 from vacate.sdk.values import Declined, Finished
 

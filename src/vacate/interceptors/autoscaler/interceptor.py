@@ -19,9 +19,9 @@ from vacate.interceptors.surge.holding import Holding
 from vacate.interceptors.surge.livepods import LivePods
 from vacate.interceptors.surge.view import SurgeView
 from vacate.interceptors.turns import GIVE_WAYS, decided, interceptor_for
-from vacate.kube.floors import floor_record_of, is_raised
+from vacate.kube.minreplicas import floor_record_of, is_raised
 from vacate.runtime.controller import Controller
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.sdk.interceptors.context import EvictionContext
 from vacate.sdk.values import Declined, Finished, Outcome
 
@@ -29,7 +29,7 @@ POLL_SECONDS = 1.0
 """Seconds between two looks at the caches."""
 
 
-def build(deps: Deps, dialect: Dialect = EVICTION_REQUEST) -> Controller:
+def build(deps: Dependencies, dialect: Dialect = EVICTION_REQUEST) -> Controller:
     """The interceptor as a controller, for the requests of one API."""
     return interceptor_for(deps, AUTOSCALER_INTERCEPTOR, AutoscalerTurns(deps).handle, dialect)
 
@@ -37,7 +37,7 @@ def build(deps: Deps, dialect: Dialect = EVICTION_REQUEST) -> Controller:
 class AutoscalerTurns:
     """Handles turns. All writes but those of the turn itself are the floor controller's."""
 
-    def __init__(self, deps: Deps) -> None:
+    def __init__(self, deps: Dependencies) -> None:
         self._deps = deps
         self._view = SurgeView(deps)
         self._refusals = deps.refusals

@@ -16,7 +16,7 @@ import msgspec
 from vacate.api.times import after
 from vacate.api.types import Deployment, HorizontalPodAutoscaler
 from vacate.interceptors.surge.plan import Turn, is_to_appear
-from vacate.kube.floors import FloorRecord, Lowering, floor_record_of, is_raised, unsupported_floor
+from vacate.kube.minreplicas import FloorRecord, Lowering, floor_record_of, is_raised, unsupported_floor
 from vacate.kube.surge import is_rolling_out, is_settled, next_record
 
 LATE_SCALE = 15

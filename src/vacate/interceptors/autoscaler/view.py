@@ -11,14 +11,14 @@ from vacate.eviction.dialects.turn_conditions import declined_type
 from vacate.interceptors.surge.downscale import is_downscale
 from vacate.interceptors.surge.plan import Turn
 from vacate.interceptors.surge.view import SurgeView, lists_autoscaler, turn_of
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.reconcile import Key
 
 
 class AutoscalerView:
     """Reads; writes nothing. Caches fill in any order, so every kind leads to the autoscaler by names."""
 
-    def __init__(self, deps: Deps) -> None:
+    def __init__(self, deps: Dependencies) -> None:
         self.surge = SurgeView(deps)
 
     def target_of(self, autoscaler: HorizontalPodAutoscaler) -> Deployment | None:

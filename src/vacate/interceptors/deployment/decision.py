@@ -13,7 +13,7 @@ from vacate.api.types import Deployment, HorizontalPodAutoscaler, ObjectMeta, Po
 from vacate.api.workloads import AUTOSCALER_INTERCEPTOR, DEPLOYMENT_INTERCEPTOR
 from vacate.interceptors.decision import Decision, Wait
 from vacate.kube.deletionorder import is_active
-from vacate.kube.floors import floor_record_of, is_raised
+from vacate.kube.minreplicas import floor_record_of, is_raised
 from vacate.kube.surge import (
     is_covered,
     is_rolling_out,

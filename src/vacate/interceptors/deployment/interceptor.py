@@ -30,7 +30,7 @@ from vacate.interceptors.turns import GIVE_WAYS, SharedHandlers, decided, interc
 from vacate.kube.evictionbatches import goes_in_batches
 from vacate.kube.surge import is_in_surge, record_of
 from vacate.runtime.controller import Controller
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.sdk.interceptors.context import EvictionContext
 from vacate.sdk.values import Declined, Finished, Outcome
 
@@ -38,7 +38,7 @@ POLL_SECONDS = 1.0
 """Seconds between two looks at the caches."""
 
 
-def build(deps: Deps, dialect: Dialect = EVICTION_REQUEST) -> Controller:
+def build(deps: Dependencies, dialect: Dialect = EVICTION_REQUEST) -> Controller:
     """The interceptor as a controller, for the requests of one API."""
     return interceptor_for(deps, DEPLOYMENT_INTERCEPTOR, _HANDLERS.of(deps).handle, dialect)
 
@@ -46,7 +46,7 @@ def build(deps: Deps, dialect: Dialect = EVICTION_REQUEST) -> Controller:
 class DeploymentTurns:
     """Handles turns. All writes but those of the turn itself are the surge controller's."""
 
-    def __init__(self, deps: Deps) -> None:
+    def __init__(self, deps: Dependencies) -> None:
         self._deps = deps
         self._view = SurgeView(deps)
         self._refusals = deps.refusals

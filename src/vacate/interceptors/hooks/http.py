@@ -24,7 +24,7 @@ from vacate.interceptors.hooks.protocol import (
     call_body,
     meaning_of,
 )
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.sdk.errors import PreparationFailed, TurnLost
 from vacate.sdk.interceptors.context import EvictionContext
 from vacate.sdk.values import NO_ESTIMATE, Finished, OnFailure, TurnEndReason
@@ -44,7 +44,7 @@ TIMED_OUT = "the time of the hook is over"
 class HttpTurns:
     """Handles turns of HTTP hooks."""
 
-    deps: Deps
+    deps: Dependencies
     caller: Caller
     limits: CallLimits
 

@@ -20,7 +20,7 @@ from vacate.interceptors.hooks.limits import CallLimits
 from vacate.interceptors.hooks.names import HOOKS_INTERCEPTOR, JOB, TARGET
 from vacate.interceptors.hooks.targets import AllowList
 from vacate.runtime.controller import Controller
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.sdk.errors import PreparationFailed, TurnLost
 from vacate.sdk.interceptors.context import EvictionContext
 from vacate.sdk.interceptors.controller import build as build_interceptor
@@ -41,14 +41,14 @@ class HookOptions:
     jobs: bool = False  # whether Jobs may be run anywhere
 
 
-def build(deps: Deps, options: HookOptions, dialect: Dialect = EVICTION_REQUEST) -> Controller:
+def build(deps: Dependencies, options: HookOptions, dialect: Dialect = EVICTION_REQUEST) -> Controller:
     """The interceptor as a controller, for the requests of one API."""
     handler = HookTurns(deps, options).handle
     interceptor = Interceptor(HOOKS_INTERCEPTOR, handler, concurrency=CONCURRENCY)
     return build_interceptor(deps, interceptor, dialect)
 
 
-def build_evacuator(deps: Deps, options: HookOptions) -> Controller:
+def build_evacuator(deps: Dependencies, options: HookOptions) -> Controller:
     """The same for Evacuations."""
     return build(deps, options, EVACUATION)
 
@@ -56,7 +56,7 @@ def build_evacuator(deps: Deps, options: HookOptions) -> Controller:
 class HookTurns:
     """Handles turns."""
 
-    def __init__(self, deps: Deps, options: HookOptions) -> None:
+    def __init__(self, deps: Dependencies, options: HookOptions) -> None:
         self._allowed = options.allowed
         self._clock = deps.clock
         self._ended = deps.metrics.hooks_ended

@@ -21,7 +21,7 @@ from vacate.interceptors.hooks.jobs import hook_jobs
 from vacate.interceptors.hooks.jobtemplate import job_name
 from vacate.interceptors.hooks.names import HOOKS_INTERCEPTOR, JOB_REQUEST, JOB_SOURCE
 from vacate.runtime.controller import Controller, Source
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.reconcile import Done, Key, Outcome
 from vacate.sdk.turnstate import ended, is_wanted
 
@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 NAME = "eviction-hook-jobs"
 
 
-def build(deps: Deps) -> Controller:
+def build(deps: Dependencies) -> Controller:
     """The controller."""
     jobs = hook_jobs(deps)
     requests = [deps.informers.requests(one) for one in served_dialects(deps.gates)]
@@ -45,7 +45,7 @@ def _job_of(request: EvictionRequest) -> Iterable[Key]:
 class JobCleanup:
     """Reconciles a Job with the request that it was made for."""
 
-    def __init__(self, deps: Deps) -> None:
+    def __init__(self, deps: Dependencies) -> None:
         self._deps = deps
         self._jobs = hook_jobs(deps).reader
 

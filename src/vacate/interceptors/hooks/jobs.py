@@ -14,7 +14,7 @@ from vacate.interceptors.hooks.jobstatus import JobStep, decide_job
 from vacate.interceptors.hooks.jobtemplate import job_from, job_name
 from vacate.interceptors.hooks.names import JOB_REQUEST
 from vacate.interceptors.turns import decided
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.sdk.errors import PreparationFailed
 from vacate.sdk.interceptors.context import EvictionContext
 from vacate.sdk.values import Finished, OnFailure
@@ -23,7 +23,7 @@ POLL_INTERVAL_SECONDS = 2.0
 """Seconds between two looks at the cache."""
 
 
-def hook_jobs(deps: Deps) -> Informer[Job]:
+def hook_jobs(deps: Dependencies) -> Informer[Job]:
     """The Jobs of hooks, in all namespaces."""
     return deps.informers.informer(JOBS, Job, label_selector=JOB_REQUEST)
 
@@ -31,7 +31,7 @@ def hook_jobs(deps: Deps) -> Informer[Job]:
 class JobTurns:
     """Handles turns of Jobs. What becomes of the Job of a turn that is over is for `JobCleanup` to say."""
 
-    def __init__(self, deps: Deps, jobs: Informer[Job]) -> None:
+    def __init__(self, deps: Dependencies, jobs: Informer[Job]) -> None:
         self._client = deps.client
         self._clock = deps.clock
         self._jobs = jobs.reader

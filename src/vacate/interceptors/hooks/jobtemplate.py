@@ -11,11 +11,11 @@ import datetime as dt
 from typing import Any
 
 from vacate.api.kinds import CRONJOBS, JOBS
-from vacate.api.lenient import mapping, maps
 from vacate.api.objects import Obj, dig, name_of
 from vacate.api.times import format_time
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.api.untyped import mapping, maps
 from vacate.interceptors.hooks.annotations import HookRefused
 from vacate.interceptors.hooks.names import JOB_POD, JOB_REQUEST, JOB_SOURCE, TEMPLATE
 

@@ -20,10 +20,10 @@ from vacate.interceptors.surge.downscale import decide_removal, is_downscale
 from vacate.interceptors.surge.view import SurgeView
 from vacate.interceptors.turns import decided, interceptor_for, steady_moment
 from vacate.kube.evictionbatches import goes_in_batches
-from vacate.kube.floors import floor_record_of, is_raised
+from vacate.kube.minreplicas import floor_record_of, is_raised
 from vacate.kube.surge import LOWEST_COST, is_marked, record_of, stands
 from vacate.runtime.controller import Controller
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.sdk.interceptors.context import EvictionContext
 from vacate.sdk.values import Declined, Outcome
 
@@ -34,7 +34,7 @@ REMOVAL_LIMIT = 120
 """Seconds after the scale-down within which the ReplicaSet controller should have deleted the pod."""
 
 
-def build(deps: Deps, dialect: Dialect = EVICTION_REQUEST) -> Controller:
+def build(deps: Dependencies, dialect: Dialect = EVICTION_REQUEST) -> Controller:
     """The interceptor as a controller, for the requests of one API."""
     return interceptor_for(deps, REPLICASET_INTERCEPTOR, ReplicaSetTurns(deps).handle, dialect)
 
@@ -71,7 +71,7 @@ def decide(
 class ReplicaSetTurns:
     """Handles turns; writes nothing but the turn itself."""
 
-    def __init__(self, deps: Deps) -> None:
+    def __init__(self, deps: Dependencies) -> None:
         self._deps = deps
         self._view = SurgeView(deps)
 

@@ -21,7 +21,7 @@ from vacate.interceptors.statefulset.view import StatefulSetView
 from vacate.interceptors.turns import SharedHandlers, decided, interceptor_for, steady_moment
 from vacate.kube.statefulsets import is_rolling_out, ordinal_of
 from vacate.runtime.controller import Controller
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.sdk.interceptors.context import EvictionContext
 from vacate.sdk.values import Finished, Outcome
 
@@ -30,7 +30,7 @@ POLL_SECONDS = 2.0
 _NO_MEMBERS = Members((), (), None)
 
 
-def build(deps: Deps, dialect: Dialect = EVICTION_REQUEST) -> Controller:
+def build(deps: Dependencies, dialect: Dialect = EVICTION_REQUEST) -> Controller:
     """The interceptor as a controller, for the requests of one API."""
     return interceptor_for(deps, STATEFULSET_INTERCEPTOR, _HANDLERS.of(deps).handle, dialect)
 
@@ -38,7 +38,7 @@ def build(deps: Deps, dialect: Dialect = EVICTION_REQUEST) -> Controller:
 class StatefulSetTurns:
     """Handles turns; writes nothing but the turn itself."""
 
-    def __init__(self, deps: Deps) -> None:
+    def __init__(self, deps: Dependencies) -> None:
         self._deps = deps
         self._view = StatefulSetView(deps)
         self._looking = asyncio.Lock()  # of two members that look at once, the second sees the first go

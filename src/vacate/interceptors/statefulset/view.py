@@ -14,7 +14,7 @@ from vacate.cache.owners import statefulset_of
 from vacate.eviction.dialects.registry import served_dialects
 from vacate.interceptors.statefulset.decision import Members
 from vacate.kube.statefulsets import ordinal_of, unhealthy_ordinals
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.podrequests import request_for
 from vacate.sdk.turnstate import is_wanted
 
@@ -32,7 +32,7 @@ class _Read:
 class StatefulSetView:
     """Reads; writes nothing."""
 
-    def __init__(self, deps: Deps) -> None:
+    def __init__(self, deps: Dependencies) -> None:
         self._client = deps.client
         self._clock = deps.clock
         self._pods = deps.informers.informer(PODS, Pod, indexes=CONTROLLED).reader

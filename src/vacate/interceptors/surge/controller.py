@@ -17,9 +17,9 @@ from vacate.api.types import Deployment, HorizontalPodAutoscaler, ObjectMeta, Po
 from vacate.errors import NotFound
 from vacate.interceptors.deployment.decision import is_unready
 from vacate.interceptors.surge import events
+from vacate.interceptors.surge.deletioncost import PodMarks
 from vacate.interceptors.surge.downscale import is_downscale
 from vacate.interceptors.surge.evictionreport import report_change
-from vacate.interceptors.surge.marks import PodMarks
 from vacate.interceptors.surge.plan import CleanUp, Nothing, Scale, Turn, plan
 from vacate.interceptors.surge.record import is_last_writer, remove_record, writers
 from vacate.interceptors.surge.view import SurgeView
@@ -36,7 +36,7 @@ from vacate.kube.surge import (
 )
 from vacate.kube.surgepods import naming_earlier, surplus_pods
 from vacate.runtime.controller import Controller, Source
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
 from vacate.runtime.refusals import WriteRefusals
 
@@ -44,7 +44,7 @@ RECHECK_AFTER = dt.timedelta(seconds=10)
 """While a Deployment is raised: a pod becomes available by waiting alone, without a change that wakes us."""
 
 
-def build(deps: Deps) -> Controller:
+def build(deps: Dependencies) -> Controller:
     """The controller, woken by requests, by pods under request, and by Deployments that are raised."""
     surge = SurgeController(deps)
     view = surge.view
@@ -71,7 +71,7 @@ def _record_is_gone(old: HorizontalPodAutoscaler | None, new: HorizontalPodAutos
 class SurgeController:
     """Brings one Deployment one step closer to what the requests for its pods need."""
 
-    def __init__(self, deps: Deps) -> None:
+    def __init__(self, deps: Dependencies) -> None:
         self._deps = deps
         self._marks = PodMarks(deps.client)
         self._refusals = WriteRefusals(deps)

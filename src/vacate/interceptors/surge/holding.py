@@ -10,14 +10,14 @@ from vacate.api.workloads import DELETE_PREPARED, SURGE_INTERCEPTORS
 from vacate.cache.indexes import SELECTING, budgets_of
 from vacate.kube.budgets import holding
 from vacate.kube.surge import SurgeRecord
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.views.phrases import listed
 
 
 class Holding:
     """Reads budgets, which are watched: one that opens ends the wait at once."""
 
-    def __init__(self, deps: Deps) -> None:
+    def __init__(self, deps: Dependencies) -> None:
         self._budgets = deps.informers.informer(
             PODDISRUPTIONBUDGETS, PodDisruptionBudget, indexes=SELECTING
         ).reader

@@ -35,7 +35,7 @@ from vacate.interceptors.surge.view import SurgeView
 from vacate.kube.evictionbatches import goes_in_batches, unavailable_limit
 from vacate.kube.surge import is_rolling_out, is_settled
 from vacate.runtime.controller import Controller, Source
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
 from vacate.sdk.interceptors.patches import status_patch
 from vacate.sdk.values import Condition, Declined, Report
@@ -50,7 +50,7 @@ MAX_PAUSE = 300
 """The same for one that was taken back in vain again and again."""
 
 
-def build(deps: Deps) -> Controller:
+def build(deps: Dependencies) -> Controller:
     """The controller, woken by requests; it looks at Deployments only that have declined turns.
 
     Each Deployment is looked at once when it is seen first: a request may be in the cache before the pod and
@@ -78,7 +78,7 @@ class _Try:
 class Reconsidering:
     """Looks at the declined turns of one Deployment."""
 
-    def __init__(self, deps: Deps) -> None:
+    def __init__(self, deps: Dependencies) -> None:
         self._deps = deps
         self._tries: dict[Key, dict[tuple[str, str], _Try]] = {}  # by the pod's UID and the interceptor
         self.view = SurgeView(deps)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vacate.api.kinds import Kind
-from vacate.api.lenient import maps
 from vacate.api.objects import Obj, dig
 from vacate.api.text import plain
 from vacate.api.types import ObjectMeta
+from vacate.api.untyped import maps
 from vacate.client.client import Client
 from vacate.client.requests import JSON_PATCH
 from vacate.errors import Conflict, Invalid

@@ -23,9 +23,9 @@ from vacate.eviction.dialects.registry import served_dialects
 from vacate.eviction.dialects.turn_conditions import declined_type
 from vacate.interceptors.surge.downscale import is_downscale
 from vacate.interceptors.surge.plan import Turn
-from vacate.kube.floors import floor_record_of, scales
+from vacate.kube.minreplicas import floor_record_of, scales
 from vacate.kube.surge import MARKED
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.podrequests import request_for
 from vacate.runtime.reconcile import Key
 from vacate.sdk.turnstate import is_wanted, needs_preparation
@@ -34,7 +34,7 @@ from vacate.sdk.turnstate import is_wanted, needs_preparation
 class SurgeView:
     """Reads; writes nothing. What it finds of one Deployment costs the same however many others there are."""
 
-    def __init__(self, deps: Deps) -> None:
+    def __init__(self, deps: Dependencies) -> None:
         informers = deps.informers
         self._client = deps.client
         self.pods = informers.informer(PODS, Pod, indexes=CONTROLLED)

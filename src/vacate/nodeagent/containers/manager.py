@@ -7,7 +7,6 @@ import logging
 from collections.abc import Callable
 
 from vacate.errors import VacateError
-from vacate.nodeagent.adopt import run_of
 from vacate.nodeagent.containers.events import ContainerEvents
 from vacate.nodeagent.containers.probes import ContainerProbes
 from vacate.nodeagent.containers.specs import ContainerSpecs
@@ -18,6 +17,7 @@ from vacate.nodeagent.lifecycle.stages import ContainerTermination
 from vacate.nodeagent.lifecycle.termination import Hook, Termination
 from vacate.nodeagent.model import Exit, Progress, Run, RunningContainer, TerminationCause, Waiting
 from vacate.nodeagent.podworker import PodWorker
+from vacate.nodeagent.recovery import run_of
 from vacate.nodeagent.runtime.protocol import (
     ContainerError,
     ContainerRuntime,
@@ -27,7 +27,7 @@ from vacate.nodeagent.runtime.protocol import (
 )
 from vacate.nodeagent.settings import AgentSettings
 from vacate.nodeagent.view import AgentContainer, AgentPod
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ class ContainerManager:
 
     def __init__(
         self,
-        deps: Deps,
+        deps: Dependencies,
         runtime: ContainerRuntime,
         settings: AgentSettings,
         wake: Callable[[PodWorker], None],

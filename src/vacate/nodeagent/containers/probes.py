@@ -17,7 +17,7 @@ from vacate.nodeagent.podworker import PodWorker
 from vacate.nodeagent.runtime.protocol import ContainerRuntime
 from vacate.nodeagent.settings import AgentSettings
 from vacate.nodeagent.view import AgentContainer, Probe
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 
 
 class ContainerProbes:
@@ -25,7 +25,7 @@ class ContainerProbes:
 
     def __init__(
         self,
-        deps: Deps,
+        deps: Dependencies,
         runtime: ContainerRuntime,
         settings: AgentSettings,
         wake: Callable[[PodWorker], None],

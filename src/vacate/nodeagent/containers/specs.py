@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 
 from vacate.api.objects import dig
-from vacate.nodeagent.adopt import labels_of
 from vacate.nodeagent.environment import Sources, command_line, environment
 from vacate.nodeagent.model import Run
 from vacate.nodeagent.podworker import PodWorker
+from vacate.nodeagent.recovery import labels_of
 from vacate.nodeagent.runtime.protocol import ContainerError, ContainerRuntime, ContainerSpec
 from vacate.nodeagent.settings import AgentSettings
 from vacate.nodeagent.view import AgentContainer, AgentPod

@@ -19,7 +19,6 @@ from vacate.nodeagent.shutdown.buckets import fit, group_pods, spread
 from vacate.nodeagent.shutdown.config import ShutdownConfig
 from vacate.nodeagent.shutdown.durations import format_duration
 from vacate.nodeagent.shutdown.lock import spare, take_lock, usable
-from vacate.nodeagent.shutdown.machine import Shutdown, TerminatePod, advance, resume
 from vacate.nodeagent.shutdown.protocol import (
     Arrange,
     LockHolder,
@@ -32,6 +31,7 @@ from vacate.nodeagent.shutdown.protocol import (
 )
 from vacate.nodeagent.shutdown.record import CANCELLED, FINISHED, ShutdownRecord
 from vacate.nodeagent.shutdown.state import ManagerState
+from vacate.nodeagent.shutdown.statemachine import Shutdown, TerminatePod, advance, resume
 
 log = logging.getLogger(__name__)
 

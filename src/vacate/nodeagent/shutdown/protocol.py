@@ -10,8 +10,8 @@ from vacate.errors import VacateError
 from vacate.nodeagent.runtime.protocol import Held
 from vacate.nodeagent.shutdown.buckets import ShutdownPod
 from vacate.nodeagent.shutdown.config import ShutdownConfig
-from vacate.nodeagent.shutdown.machine import TerminatePod
 from vacate.nodeagent.shutdown.record import ShutdownRecord
+from vacate.nodeagent.shutdown.statemachine import TerminatePod
 
 
 class LogindUnavailable(VacateError):

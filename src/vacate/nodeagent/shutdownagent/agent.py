@@ -31,7 +31,7 @@ from vacate.nodeagent.shutdownagent.configz import read_kubelet
 from vacate.nodeagent.shutdownagent.kubelet import beside_kubelet, holds_lock
 from vacate.nodeagent.shutdownagent.nodemarks import NodeMarks
 from vacate.nodeagent.view import AgentPod
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.manager import Manager, Runnable
 
 log = logging.getLogger(__name__)
@@ -60,7 +60,7 @@ class ShutdownAgent:
 
     def __init__(
         self,
-        deps: Deps,
+        deps: Dependencies,
         settings: ShutdownAgentSettings,
         logind: Logind,
         holder: LockHolder,

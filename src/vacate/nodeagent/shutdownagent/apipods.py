@@ -24,9 +24,9 @@ from vacate.nodeagent.conditions import DISRUPTION_TARGET, SHUTDOWN, disruption_
 from vacate.nodeagent.podrecord import PodRecord, RecordedPod, load_all, remove
 from vacate.nodeagent.shutdown.buckets import ShutdownPod
 from vacate.nodeagent.shutdown.config import ShutdownConfig
-from vacate.nodeagent.shutdown.machine import TerminatePod
 from vacate.nodeagent.shutdown.nodepods import described
 from vacate.nodeagent.shutdown.requests import ShutdownRequests
+from vacate.nodeagent.shutdown.statemachine import TerminatePod
 from vacate.nodeagent.shutdownagent.kubelet import AgentPodLimits, shares_bucket
 from vacate.nodeagent.view import AgentPod, AgentPodSpec
 from vacate.runtime.reconcile import Key

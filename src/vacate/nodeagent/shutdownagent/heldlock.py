@@ -8,7 +8,7 @@ import socket
 
 from vacate.errors import VacateError
 from vacate.nodeagent.runtime.protocol import Held
-from vacate.nodeagent.shutdownagent.parent import HELD, HOLD, HOLDS, LISTENS, RELEASE
+from vacate.nodeagent.shutdownagent.launcher import HELD, HOLD, HOLDS, LISTENS, RELEASE
 
 ANSWER_SECONDS = 5.0
 

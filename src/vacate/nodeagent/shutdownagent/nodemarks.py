@@ -7,9 +7,9 @@ import datetime as dt
 import logging
 
 from vacate.api.kinds import NODES
-from vacate.api.lenient import maps
 from vacate.api.nodeconditions import GRACEFUL_SHUTDOWN, SHUTDOWN_IN_PROGRESS, SHUTDOWN_TAINT
 from vacate.api.objects import Obj, dig
+from vacate.api.untyped import maps
 from vacate.client.client import Client
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.clock import Clock

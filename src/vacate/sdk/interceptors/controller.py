@@ -17,7 +17,7 @@ from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.dialects.registry import dialect_named
 from vacate.runtime.controller import Controller, Source
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.reconcile import Done, Key, Outcome
 from vacate.sdk.interceptors.interceptor import Interceptor
 from vacate.sdk.interceptors.turnrunner import TurnRunner
@@ -32,7 +32,7 @@ RECHECK_AFTER = 1.0
 class TurnPool:
     """The turns that are being worked on, at most so many at once; the others wait in the order they came."""
 
-    def __init__(self, interceptor: Interceptor, deps: Deps) -> None:
+    def __init__(self, interceptor: Interceptor, deps: Dependencies) -> None:
         self._interceptor = interceptor
         self._deps = deps
         self._slots = asyncio.Semaphore(interceptor.concurrency)
@@ -121,7 +121,7 @@ class InterceptorController(Controller):
     """A controller that takes its handlers with it when it stops."""
 
     def __init__(
-        self, name: str, reconciler: TurnReconciler, source: Source[Any], deps: Deps, pool: TurnPool
+        self, name: str, reconciler: TurnReconciler, source: Source[Any], deps: Dependencies, pool: TurnPool
     ) -> None:
         super().__init__(name, reconciler, [source], deps)
         self.pool = pool
@@ -135,7 +135,9 @@ class InterceptorController(Controller):
             await self.pool.close()
 
 
-def build(deps: Deps, interceptor: Interceptor, dialect: Dialect = EVICTION_REQUEST) -> InterceptorController:
+def build(
+    deps: Dependencies, interceptor: Interceptor, dialect: Dialect = EVICTION_REQUEST
+) -> InterceptorController:
     """One interceptor as a controller over the requests of one API, to be run by a Manager."""
     interceptor = _of_api(interceptor, dialect)
     informer = deps.informers.requests(
@@ -170,7 +172,7 @@ def _name_selector(pod_uid: str, dialect: Dialect) -> str:
 
 
 def interceptor_controllers(
-    deps: Deps, interceptors: Sequence[Interceptor]
+    deps: Dependencies, interceptors: Sequence[Interceptor]
 ) -> tuple[InterceptorController, ...]:
     """All interceptors of a program, for a Manager: no threads, and no clock but the injected one."""
     seen: dict[tuple[str, ...], None] = {}

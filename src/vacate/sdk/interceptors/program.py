@@ -21,7 +21,7 @@ from vacate.entropy import Entropy, system_entropy
 from vacate.errors import ConfigError, NotFound, VacateError
 from vacate.eviction.dialects.registry import dialect_named
 from vacate.metrics import Metrics
-from vacate.runtime.dependencies import Deps, InformerFactory
+from vacate.runtime.dependencies import Dependencies, InformerFactory
 from vacate.runtime.leaderelection import LeaderElector
 from vacate.runtime.loop import loop_factory
 from vacate.runtime.manager import Manager, Runnable
@@ -91,7 +91,7 @@ async def serve_interceptors(
     first = interceptors[0].name
     recorder = EventRecorder(client, clock, entropy, component=first, host=socket.gethostname())
     informers = InformerFactory(client, clock, entropy, metrics=metrics, name=first)
-    deps = Deps(client, clock, entropy, metrics, recorder, informers)
+    deps = Dependencies(client, clock, entropy, metrics, recorder, informers)
     beside: list[Runnable] = [recorder]
     manager = Manager(
         informers,
@@ -159,7 +159,7 @@ def _lease_of(lease: str) -> tuple[str, str]:
     return namespace, name
 
 
-def _elector(lease: str, deps: Deps) -> LeaderElector:
+def _elector(lease: str, deps: Dependencies) -> LeaderElector:
     namespace, name = _lease_of(lease)
     identity = f"{socket.gethostname()}_{deps.entropy.uid()}"
     return LeaderElector(

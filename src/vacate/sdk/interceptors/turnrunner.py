@@ -20,7 +20,7 @@ from vacate.eviction.dialects.turn_conditions import (
     is_held,
 )
 from vacate.eviction.records.reader import has_responded
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.sdk.arguments import checked_policy
 from vacate.sdk.errors import ContractError, PreparationFailed, TurnLost
 from vacate.sdk.interceptors.context import EvictionContext
@@ -42,7 +42,7 @@ REFUSAL_RETRY_SECONDS = 60.0
 class TurnRunner:
     """One turn, from taking it on to its end. Only cancellation gets out of `run`, and the turn is kept."""
 
-    def __init__(self, interceptor: Interceptor, request: EvictionRequest, deps: Deps) -> None:
+    def __init__(self, interceptor: Interceptor, request: EvictionRequest, deps: Dependencies) -> None:
         deadline = request.spec.heartbeat_deadline
         self._interceptor = interceptor
         self._handed_over = False  # by this program, not by others

@@ -44,7 +44,7 @@ class Fault:
 NO_FAULT = Fault()
 
 
-class Plan(Protocol):
+class FaultSource(Protocol):
     """Decides what goes wrong."""
 
     def fault(self, request: Request) -> Fault:
@@ -113,7 +113,7 @@ class FaultyTransport:
     """Wraps a transport and lets a plan interfere."""
 
     def __init__(
-        self, transport: Transport, plan: Plan, clock: Clock, straggle: Straggle | None = None
+        self, transport: Transport, plan: FaultSource, clock: Clock, straggle: Straggle | None = None
     ) -> None:
         self._transport = transport
         self._plan = plan

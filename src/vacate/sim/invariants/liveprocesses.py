@@ -17,7 +17,7 @@ import orjson
 from vacate.admission.pods.forcedeletion import CONFIRMATION
 from vacate.api.objects import Obj, dig
 from vacate.embedded.store.log import Record
-from vacate.nodeagent.adopt import CONTAINER
+from vacate.nodeagent.recovery import CONTAINER
 from vacate.nodeagent.runtime.protocol import ContainerState
 from vacate.sim.invariants.names import BreachReport, Invariant
 from vacate.sim.machines.machine import Machine

@@ -8,7 +8,7 @@ from vacate.nodeagent.settings import AgentSettings
 from vacate.nodeagent.shutdown.protocol import Logind
 from vacate.sim.machines.machine import Machine
 from vacate.sim.machines.runtime import SimRuntime
-from vacate.wiring.components import Environment, component_dependencies
+from vacate.wiring.components import ComponentContext, component_dependencies
 
 
 class AgentProgram:
@@ -19,7 +19,7 @@ class AgentProgram:
         machine: Machine,
         settings: AgentSettings,
         transport: Transport,
-        around: Environment,
+        around: ComponentContext,
         *,
         runtime: SimRuntime | None = None,
         logind: Logind | None = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from vacate.nodeagent.adopt import NAMESPACE, POD, UID
+from vacate.nodeagent.recovery import NAMESPACE, POD, UID
 from vacate.nodeagent.runtime.protocol import ContainerState
 
 

@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from vacate.api.kinds import SECRETS, Kind
-from vacate.api.lenient import mapping, maps
 from vacate.api.objects import Obj
+from vacate.api.untyped import mapping, maps
 from vacate.cache.informer import Informer
 from vacate.client.client import Client
 from vacate.clock import Clock

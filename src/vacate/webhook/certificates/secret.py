@@ -9,8 +9,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from vacate.api.lenient import mapping
 from vacate.api.objects import Obj
+from vacate.api.untyped import mapping
 from vacate.errors import ConfigError
 from vacate.pki.issue import KeyPair
 from vacate.pki.rotation import CertificateBundle

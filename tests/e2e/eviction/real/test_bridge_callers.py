@@ -15,6 +15,7 @@ from support.evictions.namespace import EvictionNamespace
 from support.realcluster.evictions import RealCluster
 from support.realcluster.otherwebhook import other_webhook
 from support.realcluster.users import User, until_granted, user
+from vacate.api.installednames import WEBHOOK
 from vacate.api.kinds import (
     CLUSTERROLES,
     EVICTIONREQUESTS,
@@ -22,7 +23,6 @@ from vacate.api.kinds import (
     ROLES,
     Kind,
 )
-from vacate.api.objectnames import WEBHOOK
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.client import requests

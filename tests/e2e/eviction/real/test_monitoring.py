@@ -28,8 +28,8 @@ from support.realcluster.prometheus import (
 )
 from support.realcluster.promtool import check_metrics
 from support.waiting import LIMIT, until
+from vacate.api.installednames import MANAGER, WEBHOOK
 from vacate.api.kinds import FENCINGPOLICIES, NODEMAINTENANCES
-from vacate.api.objectnames import MANAGER, WEBHOOK
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.errors import VacateError

@@ -9,8 +9,8 @@ import pytest
 
 from support.evictions.namespace import EvictionNamespace, is_ready
 from support.realcluster.evictions import HOME, RealCluster
+from vacate.api.installednames import WEBHOOK
 from vacate.api.kinds import DEPLOYMENTS, NODES, PODS
-from vacate.api.objectnames import WEBHOOK
 from vacate.api.objects import Obj, dig
 from vacate.api.options import DeleteOptions
 from vacate.api.terminationreason import ANNOTATION

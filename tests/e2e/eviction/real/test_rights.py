@@ -13,6 +13,19 @@ from support.evictions.namespace import EvictionNamespace, pod_body, reason, run
 from support.realcluster.audit import Call, confined
 from support.realcluster.evictions import HOME, RealCluster
 from support.realcluster.users import Right, User, done_by, refused, rights_of, unused, user
+from vacate.api.installednames import (
+    CERTIFICATES,
+    CONFINES,
+    INTERCEPTOR,
+    INTERCEPTOR_DELETES,
+    MANAGER,
+    NODE_FENCER,
+    NODE_MAINTAINER,
+    REQUESTER,
+    TLS_SECRET,
+    VIEWER,
+    WEBHOOK,
+)
 from vacate.api.kinds import (
     CLUSTERROLES,
     EVACUATIONS,
@@ -27,19 +40,6 @@ from vacate.api.kinds import (
     SECRETS,
     VALIDATINGADMISSIONPOLICYBINDINGS,
 )
-from vacate.api.objectnames import (
-    CERTIFICATES,
-    CONFINES,
-    INTERCEPTOR,
-    INTERCEPTOR_DELETES,
-    MANAGER,
-    NODE_FENCER,
-    NODE_MAINTAINER,
-    REQUESTER,
-    TLS_SECRET,
-    VIEWER,
-    WEBHOOK,
-)
 from vacate.api.objects import Obj
 from vacate.api.options import DeleteOptions
 from vacate.cli.main import COMMANDS
@@ -47,7 +47,7 @@ from vacate.client.client import Client
 from vacate.entropy import system_entropy
 from vacate.errors import Forbidden, NotFound, TooManyRequests
 from vacate.eviction.callers import CALLERS
-from vacate.fencing.marks import REQUESTED
+from vacate.fencing.annotations import REQUESTED
 from vacate.sdk import EvictionContext, Interceptor, Requester
 from vacate.webhook.certificates.rotator import CONFIGURATIONS
 from vacate.wiring.controllers import CONTROLLERS, rules

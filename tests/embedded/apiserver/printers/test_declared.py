@@ -9,7 +9,7 @@ import pytest
 
 from vacate.api.objects import Obj
 from vacate.crds.catalogue import DECLARATIONS
-from vacate.crds.declaration import Declaration
+from vacate.crds.customresource import CustomResource
 from vacate.crds.fencingpolicy import FENCINGPOLICY
 from vacate.embedded.apiserver.printers.declared import _STEP, printer_of_declaration
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.unit
 NOW = dt.datetime(2026, 3, 1, 12, tzinfo=dt.UTC)
 
 
-def shown(declaration: Declaration, obj: Obj) -> dict[str, Any]:
+def shown(declaration: CustomResource, obj: Obj) -> dict[str, Any]:
     printer = printer_of_declaration(declaration)
     names = [column.name for column in printer.columns]
     return dict(zip(names, printer.cells(obj, NOW), strict=True))
@@ -55,6 +55,6 @@ def test_what_is_not_there_is_left_empty(conditions: Any) -> None:
 
 
 @pytest.mark.parametrize("declaration", DECLARATIONS, ids=lambda one: str(one.kind.kind))
-def test_every_path_is_understood(declaration: Declaration) -> None:
+def test_every_path_is_understood(declaration: CustomResource) -> None:
     for column in declaration.columns:
         assert "".join(found[0] for found in _STEP.finditer(column.json_path)) == column.json_path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable
 
-from vacate.sim.faults.transport import Fault, Plan
+from vacate.sim.faults.transport import Fault, FaultSource
 from vacate.wire.message import Request
 
 LAG = 30.0
@@ -15,7 +15,7 @@ SHOWN_FROM = ("nodes", "pods")
 class RefusedReports:
     """The status of certain pods cannot be written, as where a webhook of others fails for them."""
 
-    def __init__(self, plan: Plan, pods: Iterable[str]) -> None:
+    def __init__(self, plan: FaultSource, pods: Iterable[str]) -> None:
         self._plan = plan
         self._pods = pods
 
@@ -30,7 +30,7 @@ class ManagersWatches:
     """A manager may hear late of volumes, for as long as a watch lasts; whether it hears of pods is kept."""
 
     def __init__(
-        self, plan: Plan, name: str, lagging: Container[str], deaf: dict[tuple[str, str], None]
+        self, plan: FaultSource, name: str, lagging: Container[str], deaf: dict[tuple[str, str], None]
     ) -> None:
         self._plan = plan
         self._name = name

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from vacate.controllers.nodemaintenance.writes import Writes
+from vacate.controllers.nodemaintenance.writer import MaintenanceWriter
 from vacate.eviction import engine
-from vacate.eviction.model import Action, Assign, DecisionContext, Hold, Process, Turn
+from vacate.eviction.model import Action, Assign, DecisionContext, EvictionState, Hold, Turn
 from vacate.nodeagent.agent import NodeAgent
 from vacate.nodeagent.shutdown.state import ManagerState
 
@@ -17,7 +17,7 @@ def a_turn_is_not_passed_on(patch: Patch) -> None:
     """An interceptor that has done its part is waited for without end."""
     turn = engine._turn
 
-    def kept(process: Process, context: DecisionContext) -> Action | None:
+    def kept(process: EvictionState, context: DecisionContext) -> Action | None:
         action = turn(process, context)
         passed = isinstance(action, Assign) and action.turn is Turn.PREVIOUS_COMPLETED
         return Hold(engine._waiting_stage(process, context.now)) if passed else action
@@ -26,10 +26,10 @@ def a_turn_is_not_passed_on(patch: Patch) -> None:
 
 
 def what_is_undone_is_kept(patch: Patch) -> None:
-    async def keep(_: Writes, maintenance: object) -> None:
+    async def keep(_: MaintenanceWriter, maintenance: object) -> None:
         return None
 
-    patch.setattr(Writes, "remove_finalizer", keep)
+    patch.setattr(MaintenanceWriter, "remove_finalizer", keep)
 
 
 def a_shutdown_is_not_called_off(patch: Patch) -> None:

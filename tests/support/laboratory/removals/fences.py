@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vacate.controllers.fencing import attempt, recovery
+from vacate.controllers.fencing import fencer, recovery
 from vacate.fencing import limits
 from vacate.fencing.agents import Answer
 
@@ -15,7 +15,7 @@ def the_word_of_an_agent_is_enough(patch: Patch) -> None:
     def believe(_: Answer) -> bool:
         return True
 
-    patch.setattr(attempt, "is_confirmed_off", believe)
+    patch.setattr(fencer, "is_confirmed_off", believe)
 
 
 def no_healthy_share(patch: Patch) -> None:
@@ -28,7 +28,7 @@ def no_limit_of_fences(patch: Patch) -> None:
 
 def silence_of_others_is_ignored(patch: Patch) -> None:
     """An agent that speaks of another machine is believed, although that one falls silent."""
-    patch.setattr(attempt, "silent_nodes", lambda *_: [])
+    patch.setattr(fencer, "silent_nodes", lambda *_: [])
 
 
 def storage_comes_back_without_a_restart(patch: Patch) -> None:
@@ -38,4 +38,4 @@ def storage_comes_back_without_a_restart(patch: Patch) -> None:
 
 def storage_fences_are_not_marked(patch: Patch) -> None:
     """Nothing on the Node says that its machine may have run on: it is brought back as one that was off."""
-    patch.setattr(attempt, "STORAGE", "none")
+    patch.setattr(fencer, "STORAGE", "none")

@@ -52,7 +52,9 @@ def no_quarantine(patch: Patch) -> None:
 def members_are_replaced_early(patch: Patch) -> None:
     """A controller that takes a terminating member for gone, and pushes it out of its name's way."""
 
-    def eager(one: StatefulSet, update: str, pods: Sequence[Pod], now: dt.datetime) -> plan_of_members.Plan:
+    def eager(
+        one: StatefulSet, update: str, pods: Sequence[Pod], now: dt.datetime
+    ) -> plan_of_members.StatefulSetPlan:
         return plan_members(one, update, [pod for pod in pods if not pod.terminating], now)
 
     async def create(writer: PodWriter, one: StatefulSet, creation: Creation, known: Recorded) -> object:

@@ -11,11 +11,11 @@ from vacate.api.objects import Obj
 from vacate.api.types import Node, PersistentVolume, Pod
 from vacate.controllers.exclusivevolumes import controller as attaching
 from vacate.controllers.exclusivevolumes import gates
+from vacate.controllers.exclusivevolumes.caches import VolumeCaches
 from vacate.controllers.exclusivevolumes.confirmation import why_gone_unconfirmed, why_unconfirmed
-from vacate.controllers.exclusivevolumes.view import View
 from vacate.kube.exclusivevolumes import CLOSED, Attachment, attachment_patch
 from vacate.kube.nodes import readiness
-from vacate.nodeagent.leftovers import Leftovers
+from vacate.nodeagent.orphans import Orphans
 from vacate.nodeagent.podworker import PodWorker
 from vacate.nodeagent.volumes import manager as podvolumes
 from vacate.nodeagent.volumes.claims import VolumeNotReady, ready_volume
@@ -29,7 +29,7 @@ ANY_VOLUME = msgspec.convert(
 
 def _nodes_are_not_asked(patch: Patch) -> None:
     """What nodes list holds a volume where another rule is missing: that one is to be seen by itself."""
-    patch.setattr(View, "listing", lambda self, volume: set())
+    patch.setattr(VolumeCaches, "listing", lambda self, volume: set())
 
 
 def nobody_knows_better(patch: Patch) -> None:
@@ -102,10 +102,10 @@ def a_ready_node_frees_the_volume(patch: Patch) -> None:
     """A pod that is gone is taken for ended as soon as its node is ready, which it says at once."""
     _nodes_are_not_asked(patch)
 
-    async def nothing(self: Leftovers) -> list[PodWorker]:
+    async def nothing(self: Orphans) -> list[PodWorker]:
         return []
 
-    patch.setattr(Leftovers, "find", nothing)
+    patch.setattr(Orphans, "find", nothing)
 
     def gone(volume: Any, record: Any, holder: Any, node: Node | None, *, seen_to_end: bool) -> str:
         if node is not None and readiness(node) == "True":

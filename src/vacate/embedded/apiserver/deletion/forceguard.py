@@ -25,7 +25,7 @@ from vacate.api.objects import Obj, dig, name_of
 from vacate.api.options import DeleteOptions
 from vacate.api.types import Node, PersistentVolume, Pod, StorageClass
 from vacate.client.codec import codec_for
-from vacate.controllers.exclusivevolumes.view import attached_to, is_unreadable
+from vacate.controllers.exclusivevolumes.caches import attached_to, is_unreadable
 from vacate.embedded.apiserver.call import Call
 from vacate.embedded.apiserver.response.stored import decode
 from vacate.embedded.apiserver.storage import Storage

@@ -7,8 +7,8 @@ from typing import Any
 
 from vacate.api.ages import age
 from vacate.api.columns import AGE, NAME, Column, Printer
-from vacate.api.lenient import mapping
 from vacate.api.objects import Obj, name_of
+from vacate.api.untyped import mapping
 
 _UNSET = "<unset>"
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from vacate.api.ages import age
 from vacate.api.columns import AGE, NAME, Column, Printer
-from vacate.api.lenient import mapping, maps
 from vacate.api.objects import Obj, dig, name_of
+from vacate.api.untyped import mapping, maps
 
 _UNKNOWN = "<unknown>"
 _SHOWN = 2

@@ -7,9 +7,9 @@ from typing import Any
 
 from vacate.api.ages import age, human_duration, since
 from vacate.api.columns import AGE, CONTAINERS, IMAGES, NAME, Column, Printer, wide
-from vacate.api.lenient import mapping, maps
 from vacate.api.objects import Obj, dig, name_of
 from vacate.api.times import parse_time
+from vacate.api.untyped import mapping, maps
 from vacate.embedded.apiserver.printers.workloads import container_cells, selector_cell
 
 _NONE = "<none>"

@@ -8,15 +8,15 @@ from typing import Any
 
 from vacate.api.ages import since
 from vacate.api.columns import NAME, Column, Printer
-from vacate.api.lenient import mapping, maps
 from vacate.api.objects import Obj, name_of
-from vacate.crds.declaration import Declaration, PrinterColumn
+from vacate.api.untyped import mapping, maps
+from vacate.crds.customresource import CustomResource, PrinterColumn
 
 _STEP = re.compile(r'[.](\w+)(?:\[[?]\(@[.](\w+)=="([^"]*)"\)\])?')
 """A field, or the first of a list's items in which another field has a value."""
 
 
-def printer_of_declaration(declaration: Declaration) -> Printer:
+def printer_of_declaration(declaration: CustomResource) -> Printer:
     """The printer that a declaration describes."""
     columns = declaration.columns
 

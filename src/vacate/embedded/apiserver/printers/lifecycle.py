@@ -7,10 +7,10 @@ from typing import Any
 
 from vacate.api.ages import age, since
 from vacate.api.columns import AGE, NAME, Column, Printer, wide
-from vacate.api.lenient import integer, maps, text
 from vacate.api.objects import Obj, dig, name_of
 from vacate.api.times import parse_time
 from vacate.api.types.lifecycle import ENDED, FINAL_CONDITIONS, WITHDRAWN, State
+from vacate.api.untyped import integer, maps, text
 
 _UNSET = "<unset>"
 

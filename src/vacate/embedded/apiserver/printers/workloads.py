@@ -7,9 +7,9 @@ from typing import Any
 
 from vacate.api.ages import age
 from vacate.api.columns import AGE, CONTAINERS, IMAGES, NAME, Column, Printer, wide
-from vacate.api.lenient import controller_of
 from vacate.api.objects import Obj, dig, name_of
 from vacate.api.selectors.labels import selector_of
+from vacate.api.untyped import controller_of
 from vacate.errors import BadRequest
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from vacate.api.kinds import NODES, PODS
-from vacate.api.lenient import maps
 from vacate.api.objects import Obj, dig
+from vacate.api.untyped import maps
 from vacate.embedded.apiserver.call import Call
 from vacate.embedded.apiserver.storage import Storage
 from vacate.errors import BadRequest, InternalError, NotFound, TransportError

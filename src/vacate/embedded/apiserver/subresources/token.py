@@ -9,9 +9,9 @@ from vacate.api.fielderrors import FieldError, invalid
 from vacate.api.identity import NODES as NODES_GROUP
 from vacate.api.identity import node_user
 from vacate.api.kinds import NODES, PODS, SERVICEACCOUNTS, Kind
-from vacate.api.lenient import mapping, text
 from vacate.api.objects import Obj, dig
 from vacate.api.times import format_time
+from vacate.api.untyped import mapping, text
 from vacate.embedded.apiserver.auth.accounttokens import ISSUER
 from vacate.embedded.apiserver.call import Call
 from vacate.embedded.apiserver.response import objects as respond

@@ -20,7 +20,7 @@ from vacate.embedded.controllers.status import write_status
 from vacate.errors import VacateError
 from vacate.kube.availability import next_check
 from vacate.kube.ownership import Claim, claim
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.expectations import Expectations
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
 
@@ -32,7 +32,7 @@ Step = tuple[DaemonSetStatus | StatefulSetStatus, set[str], VacateError | None]
 class RevisionedController(Generic[W]):
     """Claims pods, records the template, and takes one step at a time."""
 
-    def __init__(self, deps: Deps, kind: Kind, into: type[W]) -> None:
+    def __init__(self, deps: Dependencies, kind: Kind, into: type[W]) -> None:
         self._deps = deps
         self._kind = kind
         self._pods = deps.informers.informer(PODS, Pod).reader

@@ -25,7 +25,7 @@ from vacate.embedded.controllers.controllerrevisions.revisions import (
 from vacate.embedded.controllers.deployment.revisions import comparable
 from vacate.errors import AlreadyExists, Conflict, NotFound
 from vacate.kube.patches import guarded
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.expectations import Expectations
 from vacate.runtime.reconcile import Key
 
@@ -49,7 +49,7 @@ class Collision(Exception):
 class RevisionHistory:
     """The revisions of all owners of a kind."""
 
-    def __init__(self, deps: Deps, owners: Kind) -> None:
+    def __init__(self, deps: Dependencies, owners: Kind) -> None:
         self._client = deps.client
         self._owners = owners
         self._informer = deps.informers.informer(CONTROLLERREVISIONS, ControllerRevision, indexes=CONTROLLED)

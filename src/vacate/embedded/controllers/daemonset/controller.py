@@ -16,11 +16,11 @@ from vacate.embedded.controllers.controllerrevisions.revisions import REVISION_H
 from vacate.embedded.controllers.daemonset.plan import counts, plan_pods, pods_by_node
 from vacate.embedded.controllers.daemonset.pods import PodWriter
 from vacate.runtime.controller import Controller, Source
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.reconcile import Key
 
 
-def build(deps: Deps) -> Controller:
+def build(deps: Dependencies) -> Controller:
     """The controller, woken by daemon sets, by their pods, and by nodes that come, go or change."""
     pods = deps.informers.informer(PODS, Pod, indexes=CONTROLLED)
     controller = DaemonSetController(deps)
@@ -42,7 +42,7 @@ def _node_changed(old: Node | None, new: Node | None) -> bool:
 class DaemonSetController(RevisionedController[DaemonSet]):
     """Brings a pod to every node that takes one."""
 
-    def __init__(self, deps: Deps) -> None:
+    def __init__(self, deps: Dependencies) -> None:
         super().__init__(deps, DAEMONSETS, DaemonSet)
         self._nodes = deps.informers.informer(NODES, Node).reader
         self._writer = PodWriter(deps, self._expectations, DAEMONSETS)

@@ -43,7 +43,7 @@ class NodePods:
 
 
 @dataclass(slots=True)
-class Plan:
+class DaemonSetPlan:
     """What is done now."""
 
     create: list[str] = field(default_factory=list)  # names of nodes
@@ -63,9 +63,11 @@ def pods_by_node(daemon_set: DaemonSet, nodes: Iterable[Node], pods: Iterable[Po
     return found + [NodePods(name, Eligibility(False, False), rest) for name, rest in by_node.items()]
 
 
-def plan_pods(daemon_set: DaemonSet, where: Sequence[NodePods], update: str, now: dt.datetime) -> Plan:
+def plan_pods(
+    daemon_set: DaemonSet, where: Sequence[NodePods], update: str, now: dt.datetime
+) -> DaemonSetPlan:
     """The next step; `update` is the hash of the present template."""
-    plan = Plan()
+    plan = DaemonSetPlan()
     if daemon_set.metadata.deletion_timestamp is not None:
         return plan
     for place in where:
@@ -85,7 +87,7 @@ def max_unavailable(daemon_set: DaemonSet, wanted: int) -> int:
         return 1
 
 
-def _fill(plan: Plan, place: NodePods) -> None:
+def _fill(plan: DaemonSetPlan, place: NodePods) -> None:
     if not place.eligible.stays:
         plan.delete += [Deletion(pod, DECOMMISSIONED) for pod in place.pods if not pod.terminating]
         return
@@ -96,7 +98,7 @@ def _fill(plan: Plan, place: NodePods) -> None:
 
 
 def _update(
-    plan: Plan, daemon_set: DaemonSet, where: Sequence[NodePods], update: str, now: dt.datetime
+    plan: DaemonSetPlan, daemon_set: DaemonSet, where: Sequence[NodePods], update: str, now: dt.datetime
 ) -> None:
     wanted = [place for place in where if place.eligible.starts]
     unavailable = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vacate.api.types import ControllerRevision, DaemonSet
 from vacate.embedded.controllers.daemonset.nodes import new_pod
-from vacate.embedded.controllers.daemonset.plan import Plan
+from vacate.embedded.controllers.daemonset.plan import DaemonSetPlan
 from vacate.embedded.controllers.podcontrol import PodControl, together, unless_namespace_terminates
 from vacate.embedded.registry.apps.daemonsets import TEMPLATE_GENERATION
 from vacate.errors import VacateError
@@ -14,7 +14,7 @@ class PodWriter(PodControl):
     """Carries out plans."""
 
     async def carry_out(
-        self, daemon_set: DaemonSet, plan: Plan, revision: ControllerRevision
+        self, daemon_set: DaemonSet, plan: DaemonSetPlan, revision: ControllerRevision
     ) -> VacateError | None:
         """All of the plan; the first failure is returned after the rest was tried."""
         failures = await together([

@@ -23,12 +23,12 @@ from vacate.errors import ApiError
 from vacate.kube.ownership import Claim, claim
 from vacate.kube.patches import guarded
 from vacate.runtime.controller import Controller, Source
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.expectations import Expectations
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
 
 
-def build(deps: Deps) -> Controller:
+def build(deps: Dependencies) -> Controller:
     """The controller, woken by deployments, by replica sets, and by the last pods of a recreation."""
     pods = deps.informers.informer(PODS, Pod, indexes=CONTROLLED)
     replica_sets = deps.informers.informer(REPLICASETS, ReplicaSet, indexes=CONTROLLED)
@@ -49,7 +49,7 @@ def _gone(old: Pod | None, new: Pod | None) -> bool:
 class DeploymentController:
     """Brings the pods of a deployment to its template, step by step."""
 
-    def __init__(self, deps: Deps) -> None:
+    def __init__(self, deps: Dependencies) -> None:
         self._deps = deps
         self._pods = deps.informers.informer(PODS, Pod).reader
         self._replica_sets = deps.informers.informer(REPLICASETS, ReplicaSet).reader

@@ -11,7 +11,7 @@ from vacate.embedded.controllers.deployment.revisions import comparable
 from vacate.embedded.controllers.deployment.rollout import Change
 from vacate.errors import AlreadyExists, ApiError, Conflict, NotFound
 from vacate.kube.patches import guarded
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.expectations import Expectations
 from vacate.runtime.reconcile import Key
 
@@ -21,7 +21,7 @@ _NAMESPACE_TERMINATING = "NamespaceTerminating"
 class ReplicaSetWriter:
     """Writes replica sets and remembers what the cache must show before the next plan."""
 
-    def __init__(self, deps: Deps, expectations: Expectations) -> None:
+    def __init__(self, deps: Dependencies, expectations: Expectations) -> None:
         self._deps = deps
         self._expectations = expectations
 

@@ -14,13 +14,13 @@ from vacate.embedded.controllers.disruption.scales import Scales
 from vacate.embedded.controllers.selectors import Selectors
 from vacate.embedded.controllers.status import write_status
 from vacate.runtime.controller import Controller, Source
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
 
 Sized = Deployment | ReplicaSet
 
 
-def build(deps: Deps) -> Controller:
+def build(deps: Dependencies) -> Controller:
     """The controller, woken by budgets, by pods, and by controllers that want another number of pods."""
     pods = deps.informers.informer(PODS, Pod, indexes=LABELLED)
     budgets = deps.informers.informer(PODDISRUPTIONBUDGETS, PodDisruptionBudget, indexes=SELECTING)
@@ -56,7 +56,7 @@ def _counts_otherwise(old: Pod | None, new: Pod | None) -> bool:
 class DisruptionController:
     """Counts pods for budgets."""
 
-    def __init__(self, deps: Deps) -> None:
+    def __init__(self, deps: Dependencies) -> None:
         self._deps = deps
         self._selectors = Selectors()
         self._pods = deps.informers.informer(PODS, Pod).reader

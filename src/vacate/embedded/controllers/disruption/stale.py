@@ -12,11 +12,11 @@ from vacate.errors import NotFound
 from vacate.kube.patches import guarded
 from vacate.kube.podend import DISRUPTION_TARGET
 from vacate.runtime.controller import Controller, Source
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
 
 
-def build(deps: Deps) -> Controller:
+def build(deps: Dependencies) -> Controller:
     """The controller, woken by pods that carry a mark."""
     pods = deps.informers.informer(PODS, Pod)
     return Controller(
@@ -31,7 +31,7 @@ def _marked(_: Pod | None, new: Pod | None) -> bool:
 class StaleMarks:
     """Sets DisruptionTarget to False on pods that outlived it."""
 
-    def __init__(self, deps: Deps) -> None:
+    def __init__(self, deps: Dependencies) -> None:
         self._deps = deps
         self._pods = deps.informers.informer(PODS, Pod).reader
 

@@ -10,11 +10,11 @@ from vacate.api.types import Event
 from vacate.embedded.controllers.eventexpiry.expiry import expires_at
 from vacate.errors import NotFound
 from vacate.runtime.controller import Controller, Source
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
 
 
-def build(deps: Deps) -> Controller:
+def build(deps: Dependencies) -> Controller:
     """The controller, woken by events and by the end of their hour."""
     events = deps.informers.informer(EVENTS, Event)
     return Controller("event-expiry", EventExpiry(deps), [Source(events)], deps)
@@ -23,7 +23,7 @@ def build(deps: Deps) -> Controller:
 class EventExpiry:
     """Deletes one event when its time has come."""
 
-    def __init__(self, deps: Deps) -> None:
+    def __init__(self, deps: Dependencies) -> None:
         self._client = deps.client
         self._clock = deps.clock
         self._events = deps.informers.informer(EVENTS, Event).reader

@@ -30,11 +30,11 @@ from vacate.embedded.controllers.garbagecollector.owners import Owners
 from vacate.embedded.controllers.kinds import followed, informer_of, stored
 from vacate.errors import NotFound
 from vacate.runtime.controller import Controller, Source
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.reconcile import Done, Key, Outcome
 
 
-def build(deps: Deps) -> Controller:
+def build(deps: Dependencies) -> Controller:
     """The collector, woken by every change of ownership and by every deletion."""
     collector = GarbageCollector(deps)
     sources = []
@@ -61,7 +61,7 @@ def _ownership_changed(old: Any, new: Any) -> bool:
 class GarbageCollector:
     """Reconciles one object with the state of its owners and dependents."""
 
-    def __init__(self, deps: Deps) -> None:
+    def __init__(self, deps: Dependencies) -> None:
         self._client = deps.client
         self._graph = OwnerGraph()
         self._owners = Owners(deps.client, self._graph, stored(deps.gates))

@@ -15,12 +15,12 @@ from vacate.client.requests import STRATEGIC_PATCH
 from vacate.embedded.controllers.backoff import retry_backoff
 from vacate.embedded.controllers.job import events
 from vacate.embedded.controllers.job.conditions import COMPLETE, FAILED
-from vacate.embedded.controllers.job.plan import Plan, plan_job
+from vacate.embedded.controllers.job.plan import JobPlan, plan_job
 from vacate.embedded.controllers.job.pods import PodWriter, new_pod
 from vacate.errors import Conflict, NotFound
 from vacate.kube.patches import condition_differences, guarded, status_difference
 from vacate.runtime.controller import Controller, Source
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.expectations import Expectations
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
 
@@ -28,7 +28,7 @@ MANAGED_BY = "kubernetes.io/job-controller"
 INDEXED = "Indexed"
 
 
-def build(deps: Deps) -> Controller:
+def build(deps: Dependencies) -> Controller:
     """The controller, woken by Jobs and by their pods."""
     pods = deps.informers.informer(PODS, Pod, indexes=CONTROLLED)
     sources = (Source(deps.informers.informer(JOBS, Job)), Source(pods, keys=owner_key))
@@ -44,7 +44,7 @@ def owner_key(pod: Pod) -> Iterable[Key]:
 class JobController:
     """Brings each Job to its end, and removes it when its time to live after that is over."""
 
-    def __init__(self, deps: Deps) -> None:
+    def __init__(self, deps: Dependencies) -> None:
         self._deps = deps
         self._pods = deps.informers.informer(PODS, Pod).reader
         self._jobs = deps.informers.informer(JOBS, Job).reader
@@ -72,7 +72,7 @@ class JobController:
         pods = list(self._pods.by_index(CONTROLLER, job.metadata.uid))
         return await self._step(key, job, plan_job(job, pods, self._deps.clock.now()))
 
-    async def _step(self, key: Key, job: Job, plan: Plan) -> Outcome:
+    async def _step(self, key: Key, job: Job, plan: JobPlan) -> Outcome:
         if not await self._write_status(key, job, plan.status):
             return Done()
         await self._writer.release(job, plan.release)

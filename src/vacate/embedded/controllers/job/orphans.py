@@ -11,11 +11,11 @@ from vacate.embedded.controllers.backoff import retry_backoff
 from vacate.embedded.controllers.job.pods import release
 from vacate.embedded.controllers.job.tracking import is_tracked
 from vacate.runtime.controller import Controller, Source
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.reconcile import Done, Key, Outcome
 
 
-def build(deps: Deps) -> Controller:
+def build(deps: Dependencies) -> Controller:
     """The controller, woken by pods with the finalizer, and by Jobs that go."""
     pods = deps.informers.informer(PODS, Pod, indexes=CONTROLLED)
     jobs = deps.informers.informer(JOBS, Job)
@@ -30,7 +30,7 @@ def build(deps: Deps) -> Controller:
 class OrphanController:
     """Takes the finalizer off pods that no Job controls."""
 
-    def __init__(self, deps: Deps) -> None:
+    def __init__(self, deps: Dependencies) -> None:
         self._deps = deps
         self._pods = deps.informers.informer(PODS, Pod).reader
         self._jobs = deps.informers.informer(JOBS, Job).reader

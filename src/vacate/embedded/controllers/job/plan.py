@@ -20,7 +20,7 @@ FIRST_PAUSE, MAX_PAUSE = 10.0, 600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class JobPlan:
     """The status comes first; the rest follows from it."""
 
     status: JobStatus
@@ -31,21 +31,21 @@ class Plan:
     reason: str = ""  # why pods are deleted: none where the Job failed or is suspended
 
 
-def plan_job(job: Job, pods: Sequence[Pod], now: dt.datetime) -> Plan:
+def plan_job(job: Job, pods: Sequence[Pod], now: dt.datetime) -> JobPlan:
     """What is done now for a Job that has not finished; `pods` are all that it controls."""
     if job.metadata.deletion_timestamp is not None:
-        return Plan(job.status, release=tuple(filter(is_tracked, pods)))
+        return JobPlan(job.status, release=tuple(filter(is_tracked, pods)))
     counts, spec = count_pods(job, pods), job.spec
     started = None if spec.suspend else job.status.start_time or now
     end = decide_end(job, counts, started, now)
     status = _status(job, counts, end, started, now)
     if end is not None:
-        return Plan(status, delete=counts.active if end.failed else (), release=counts.release)
+        return JobPlan(status, delete=counts.active if end.failed else (), release=counts.release)
     deadline = None
     if started is not None and spec.active_deadline_seconds is not None:
         deadline = times.after(started, spec.active_deadline_seconds)
     if spec.suspend:
-        return Plan(status, delete=counts.active, release=counts.release)
+        return JobPlan(status, delete=counts.active, release=counts.release)
     wanted = wanted_pods(job, counts)
     surplus = min(max(len(counts.active) - wanted, 0), BURST)
     delete = tuple(first_to_go(counts.active, counts.active, now)[:surplus])
@@ -55,7 +55,7 @@ def plan_job(job: Job, pods: Sequence[Pod], now: dt.datetime) -> Plan:
     create, pause = min(max(wanted - occupied, 0), BURST), _pause_until(pods)
     if create and pause is not None and pause > now:
         create, deadline = 0, pause if deadline is None else min(pause, deadline)
-    return Plan(status, create, delete, counts.release, deadline, DECOMMISSIONED)
+    return JobPlan(status, create, delete, counts.release, deadline, DECOMMISSIONED)
 
 
 def wanted_pods(job: Job, counts: PodCounts) -> int:

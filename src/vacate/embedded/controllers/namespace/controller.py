@@ -20,11 +20,11 @@ from vacate.embedded.controllers.namespace.content import (
 from vacate.errors import ApiError, NotFound
 from vacate.kube.patches import condition_differences, guarded_by_uid
 from vacate.runtime.controller import Controller, Source
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.reconcile import Done, Key, Outcome
 
 
-def build(deps: Deps) -> Controller:
+def build(deps: Dependencies) -> Controller:
     """The controller, woken by namespaces and by whatever disappears from one that is terminating."""
     controller = NamespaceController(deps)
     namespaces = deps.informers.informer(NAMESPACES, Namespace)
@@ -42,7 +42,7 @@ def _is_gone(_: Any, new: Any) -> bool:
 class NamespaceController:
     """Reconciles terminating namespaces with the emptiness that they need to end."""
 
-    def __init__(self, deps: Deps) -> None:
+    def __init__(self, deps: Dependencies) -> None:
         self._deps = deps
         self._client = deps.client
         self._content = tuple(kind for kind in stored(deps.gates) if kind.namespaced)

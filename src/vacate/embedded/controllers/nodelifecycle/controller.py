@@ -20,11 +20,11 @@ from vacate.errors import Conflict, NotFound
 from vacate.kube.nodes import readiness
 from vacate.kube.patches import condition_differences, guarded
 from vacate.runtime.controller import Controller, Source
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
 
 
-def build(deps: Deps) -> Controller:
+def build(deps: Dependencies) -> Controller:
     """The controller, woken by nodes, by the end of their silence, and by pods that come to a silent node.
 
     Renewals alone wake nobody.
@@ -64,7 +64,7 @@ def _is_ready(node: Node | None) -> bool:
 class NodeLifecycleController:
     """Reconciles a node with what was heard of it."""
 
-    def __init__(self, deps: Deps, heartbeats: HeartbeatTimes) -> None:
+    def __init__(self, deps: Dependencies, heartbeats: HeartbeatTimes) -> None:
         self._deps = deps
         self._heartbeats = heartbeats
         self._nodes = deps.informers.informer(NODES, Node).reader

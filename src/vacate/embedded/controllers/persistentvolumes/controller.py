@@ -21,14 +21,14 @@ from vacate.errors import NotFound
 from vacate.kube.exclusivevolumes import binds_late
 from vacate.kube.patches import guarded
 from vacate.runtime.controller import Controller, Source
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.reconcile import Done, Key, Outcome
 
 CLAIM, OWNER = "claim", "owner"
 _BOUND = {"pv.kubernetes.io/bound-by-controller": "yes", "pv.kubernetes.io/bind-completed": "yes"}
 
 
-def build(deps: Deps) -> Controller:
+def build(deps: Dependencies) -> Controller:
     """The controller: its keys are claims, and volumes, which have no namespace."""
     informers = deps.informers
     claims = informers.informer(PERSISTENTVOLUMECLAIMS, PersistentVolumeClaim)
@@ -52,7 +52,7 @@ def build(deps: Deps) -> Controller:
 class VolumeController:
     """Reconciles a claim or a volume."""
 
-    def __init__(self, deps: Deps) -> None:
+    def __init__(self, deps: Dependencies) -> None:
         informers = deps.informers
         self._client = deps.client
         self._claims = informers.informer(PERSISTENTVOLUMECLAIMS, PersistentVolumeClaim).reader

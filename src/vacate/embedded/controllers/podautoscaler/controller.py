@@ -17,7 +17,7 @@ from vacate.embedded.controllers.status import write_status
 from vacate.errors import NotFound
 from vacate.kube.patches import guarded
 from vacate.runtime.controller import Controller, Source
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.reconcile import Done, Key, Outcome
 
 _Scalable = Deployment | ReplicaSet | StatefulSet
@@ -28,7 +28,7 @@ _SCALABLE: dict[Kind, type[Any]] = {
 }
 
 
-def build(deps: Deps) -> Controller:
+def build(deps: Dependencies) -> Controller:
     """The controller, woken by autoscalers, and by workloads whose count changes."""
     autoscalers = PodAutoscalerController(deps)
     informers = deps.informers
@@ -50,7 +50,7 @@ def _count_changed(old: _Scalable | None, new: _Scalable | None) -> bool:
 class PodAutoscalerController:
     """Brings the count of one workload between the bounds, and to what its metrics want."""
 
-    def __init__(self, deps: Deps) -> None:
+    def __init__(self, deps: Dependencies) -> None:
         self._deps = deps
         self._autoscalers = deps.informers.informer(HORIZONTALPODAUTOSCALERS, HorizontalPodAutoscaler).reader
 

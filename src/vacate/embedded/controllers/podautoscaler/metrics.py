@@ -11,10 +11,10 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from vacate.api.lenient import mapping, text
 from vacate.api.objects import Obj, dig
 from vacate.api.quantity import parse_quantity
 from vacate.api.types import HorizontalPodAutoscaler
+from vacate.api.untyped import mapping, text
 
 MEASURED = "metrics.embedded.vacate.dev/"
 """Begins the annotations that have measured values; the metric's name follows."""

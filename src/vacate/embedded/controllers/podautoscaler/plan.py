@@ -33,7 +33,7 @@ _NO_METRIC: ConditionText = (
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class AutoscalerPlan:
     """The count, why it is another one, and what the status says."""
 
     replicas: int
@@ -42,23 +42,23 @@ class Plan:
     metrics: list[Obj] = field(default_factory=list)
 
 
-def plan(autoscaler: HorizontalPodAutoscaler, replicas: int) -> Plan:
+def plan(autoscaler: HorizontalPodAutoscaler, replicas: int) -> AutoscalerPlan:
     """What the workload with so many replicas should have.
 
     Outside of the bounds no metric is asked; without one that is measured nothing is scaled inside of them.
     """
     floor, ceiling = autoscaler.spec.min_replicas, autoscaler.spec.max_replicas
     if replicas == 0:
-        return Plan(0, conditions={"ScalingActive": _DISABLED})
+        return AutoscalerPlan(0, conditions={"ScalingActive": _DISABLED})
     if replicas > ceiling:
-        return Plan(ceiling, "Current number of replicas above Spec.MaxReplicas")
+        return AutoscalerPlan(ceiling, "Current number of replicas above Spec.MaxReplicas")
     if replicas < floor:
-        return Plan(floor, "Current number of replicas below Spec.MinReplicas")
+        return AutoscalerPlan(floor, "Current number of replicas below Spec.MinReplicas")
     found = [proposal_of(autoscaler, metric, replicas) for metric in autoscaler.spec.metrics]
     known = [one for one in found if one is not None]
     highest = max(known, key=lambda one: one.replicas, default=None)
     if highest is None or (len(known) < len(found) and highest.replicas < replicas):
-        return Plan(replicas, conditions={"ScalingActive": _NO_METRIC})
+        return AutoscalerPlan(replicas, conditions={"ScalingActive": _NO_METRIC})
     return _bounded(autoscaler, replicas, highest, known)
 
 
@@ -67,7 +67,7 @@ def _bounded(
     replicas: int,
     highest: ReplicaProposal,
     known: Sequence[ReplicaProposal],
-) -> Plan:
+) -> AutoscalerPlan:
     limited, wanted = _WITHIN, highest.replicas
     if wanted < autoscaler.spec.min_replicas:
         limited, wanted = _TOO_FEW, autoscaler.spec.min_replicas
@@ -77,7 +77,7 @@ def _bounded(
     found = f"the HPA was able to successfully calculate a replica count from {source}"
     active = ("True", "ValidMetricFound", found)
     reason = "" if wanted == replicas else f"{source} {'above' if wanted > replicas else 'below'} target"
-    return Plan(
+    return AutoscalerPlan(
         wanted,
         reason,
         {"ScalingActive": active, "ScalingLimited": limited},
@@ -90,7 +90,7 @@ def _measured(one: ReplicaProposal) -> Obj:
 
 
 def status_after(
-    autoscaler: HorizontalPodAutoscaler, current: int, step: Plan, now: dt.datetime
+    autoscaler: HorizontalPodAutoscaler, current: int, step: AutoscalerPlan, now: dt.datetime
 ) -> HorizontalPodAutoscalerStatus:
     """The status once the plan is carried out."""
     scaled = step.replicas != current

@@ -30,14 +30,14 @@ from vacate.errors import Conflict, NotFound
 from vacate.kube.nodes import out_of_service
 from vacate.kube.podend import BY_POD_GC, DISRUPTION_TARGET
 from vacate.runtime.controller import Controller, Source
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
 
 ENDED = "ended"
 _TERMINATED_PODS = Key("", ENDED)
 
 
-def build(deps: Deps, threshold: int = TERMINATED_THRESHOLD) -> Controller:
+def build(deps: Dependencies, threshold: int = TERMINATED_THRESHOLD) -> Controller:
     """The controller, woken by pods and by nodes that come, go, or are marked out of service."""
     pods = deps.informers.informer(PODS, Pod, indexes={**PLACED, ENDED: _by_end})
     nodes = deps.informers.informer(NODES, Node)
@@ -74,7 +74,7 @@ def _node_matters(old: Node | None, new: Node | None) -> bool:
 class PodGarbageCollector:
     """Reconciles one pod, or all that have ended."""
 
-    def __init__(self, deps: Deps, threshold: int) -> None:
+    def __init__(self, deps: Dependencies, threshold: int) -> None:
         self._deps = deps
         self._threshold = threshold
         self._pods = deps.informers.informer(PODS, Pod).reader

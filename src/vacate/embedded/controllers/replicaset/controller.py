@@ -26,12 +26,12 @@ from vacate.kube.availability import next_check
 from vacate.kube.deletionorder import is_active, surplus
 from vacate.kube.ownership import Claim, claim
 from vacate.runtime.controller import Controller, Source
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.expectations import Expectations
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
 
 
-def build(deps: Deps) -> Controller:
+def build(deps: Dependencies) -> Controller:
     """The controller, woken by replica sets and by the pods that are or could be theirs."""
     pods = deps.informers.informer(PODS, Pod, indexes=CONTROLLED)
     replica_sets = deps.informers.informer(REPLICASETS, ReplicaSet, indexes=CONTROLLED)
@@ -62,7 +62,7 @@ def _orphan_changed(old: Pod | None, new: Pod | None) -> bool:
 class ReplicaSetController:
     """Brings the number of pods to the wanted one and reports how many there are."""
 
-    def __init__(self, deps: Deps) -> None:
+    def __init__(self, deps: Dependencies) -> None:
         self._deps = deps
         self._pods = deps.informers.informer(PODS, Pod).reader
         self._replica_sets = deps.informers.informer(REPLICASETS, ReplicaSet).reader

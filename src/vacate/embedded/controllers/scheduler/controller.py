@@ -21,14 +21,14 @@ from vacate.errors import Conflict, Forbidden, NotFound
 from vacate.kube.scheduling.clusterview import ClusterView
 from vacate.kube.scheduling.placement import NoFit, Placed, awaits_scheduling, place
 from vacate.runtime.controller import Controller, Source
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.reconcile import Done, Key, Outcome
 
 _BINDINGS_AT_ONCE = 8
 _NAMESPACE_TERMINATING = "NamespaceTerminating"
 
 
-def build(deps: Deps) -> Controller:
+def build(deps: Dependencies) -> Controller:
     """The scheduler as a controller."""
     scheduler = Scheduler(deps)
     pods = deps.informers.informer(PODS, Pod)
@@ -62,7 +62,7 @@ class Scheduler:
     stood for another pod is not given out twice for its own.
     """
 
-    def __init__(self, deps: Deps) -> None:
+    def __init__(self, deps: Dependencies) -> None:
         self._deps = deps
         self._pods = deps.informers.informer(PODS, Pod).reader
         self._claims: dict[tuple[str, str], PersistentVolumeClaim] = {}

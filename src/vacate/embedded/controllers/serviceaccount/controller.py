@@ -9,14 +9,14 @@ from vacate.api.types import Namespace, ServiceAccount
 from vacate.embedded.controllers.backoff import retry_backoff
 from vacate.errors import AlreadyExists, Forbidden, NotFound
 from vacate.runtime.controller import Controller, Source
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.reconcile import Done, Key, Outcome
 
 DEFAULT = "default"
 _NAMESPACE_TERMINATING = "NamespaceTerminating"
 
 
-def build(deps: Deps) -> Controller:
+def build(deps: Dependencies) -> Controller:
     """The controller, woken by namespaces and by service accounts that go."""
     namespaces = deps.informers.informer(NAMESPACES, Namespace)
     accounts = deps.informers.informer(SERVICEACCOUNTS, ServiceAccount)
@@ -37,7 +37,7 @@ def _default_went(old: ServiceAccount | None, new: ServiceAccount | None) -> boo
 class ServiceAccountController:
     """Makes the default account where it is missing."""
 
-    def __init__(self, deps: Deps) -> None:
+    def __init__(self, deps: Dependencies) -> None:
         self._client = deps.client
         self._namespaces = deps.informers.informer(NAMESPACES, Namespace).reader
         self._accounts = deps.informers.informer(SERVICEACCOUNTS, ServiceAccount).reader

@@ -17,10 +17,10 @@ from vacate.embedded.controllers.statefulset.pods import PodWriter
 from vacate.embedded.controllers.statefulset.status import stateful_set_status
 from vacate.kube.statefulsets import ordinal_of
 from vacate.runtime.controller import Controller, Source
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 
 
-def build(deps: Deps) -> Controller:
+def build(deps: Dependencies) -> Controller:
     """The controller, woken by stateful sets and by the pods that are or could be theirs."""
     pods = deps.informers.informer(PODS, Pod, indexes=CONTROLLED)
     controller = StatefulSetController(deps)
@@ -34,7 +34,7 @@ def build(deps: Deps) -> Controller:
 class StatefulSetController(RevisionedController[StatefulSet]):
     """Brings each member to its place and to its template."""
 
-    def __init__(self, deps: Deps) -> None:
+    def __init__(self, deps: Dependencies) -> None:
         super().__init__(deps, STATEFULSETS, StatefulSet)
         self._writer = PodWriter(deps, self._expectations, STATEFULSETS)
 

@@ -35,7 +35,7 @@ class Deletion:
 
 
 @dataclass(slots=True)
-class Plan:
+class StatefulSetPlan:
     """What is done now."""
 
     create: list[Creation] = field(default_factory=list)
@@ -48,9 +48,11 @@ class Plan:
         return not (self.create or self.delete or self.relabel)
 
 
-def plan_members(stateful_set: StatefulSet, update: str, pods: Sequence[Pod], now: dt.datetime) -> Plan:
+def plan_members(
+    stateful_set: StatefulSet, update: str, pods: Sequence[Pod], now: dt.datetime
+) -> StatefulSetPlan:
     """The next step; `update` is the name of the present template's revision."""
-    plan = Plan()
+    plan = StatefulSetPlan()
     if stateful_set.metadata.deletion_timestamp is not None:
         return plan
     ordered = stateful_set.spec.pod_management_policy != "Parallel"
@@ -78,7 +80,7 @@ def split_members(stateful_set: StatefulSet, pods: Sequence[Pod]) -> tuple[dict[
 
 
 def _fill(
-    plan: Plan, stateful_set: StatefulSet, members: dict[int, Pod], ordered: bool, now: dt.datetime
+    plan: StatefulSetPlan, stateful_set: StatefulSet, members: dict[int, Pod], ordered: bool, now: dt.datetime
 ) -> bool:
     """Make what is missing, from the lowest ordinal up; True where the next ordinal has to wait."""
     start = first_ordinal(stateful_set)
@@ -108,7 +110,7 @@ def _is_updated(stateful_set: StatefulSet, ordinal: int) -> bool:
 
 
 def _shrink(
-    plan: Plan,
+    plan: StatefulSetPlan,
     stateful_set: StatefulSet,
     members: dict[int, Pod],
     condemned: Sequence[Pod],
@@ -135,7 +137,7 @@ def _shrink(
 
 
 def _update(
-    plan: Plan,
+    plan: StatefulSetPlan,
     stateful_set: StatefulSet,
     update: str,
     members: dict[int, Pod],

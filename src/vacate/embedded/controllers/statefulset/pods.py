@@ -11,7 +11,7 @@ from vacate.embedded.controllers.claims import Owned
 from vacate.embedded.controllers.controllerrevisions.history import Recorded
 from vacate.embedded.controllers.podcontrol import PodControl, together, unless_namespace_terminates
 from vacate.embedded.controllers.statefulset.identity import identity_labels, new_claims, new_pod, pod_name
-from vacate.embedded.controllers.statefulset.plan import Creation, Plan
+from vacate.embedded.controllers.statefulset.plan import Creation, StatefulSetPlan
 from vacate.errors import AlreadyExists, Conflict, NotFound, VacateError
 from vacate.kube.patches import guarded
 from vacate.kube.statefulsets import ordinal_of
@@ -21,7 +21,7 @@ class PodWriter(PodControl):
     """Carries out plans."""
 
     async def carry_out(
-        self, stateful_set: StatefulSet, plan: Plan, recorded: Recorded
+        self, stateful_set: StatefulSet, plan: StatefulSetPlan, recorded: Recorded
     ) -> VacateError | None:
         """All of the plan; the first failure is returned after the rest was tried."""
         failures = await together([

@@ -26,11 +26,11 @@ from vacate.embedded.controllers.tainteviction.deadline import (
 from vacate.errors import NotFound
 from vacate.kube.podend import DISRUPTION_TARGET
 from vacate.runtime.controller import Controller, Source
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
 
 
-def build(deps: Deps) -> Controller:
+def build(deps: Dependencies) -> Controller:
     """The controller, woken by pods that come to a node and by nodes whose NoExecute taints change."""
     pods = deps.informers.informer(PODS, Pod, indexes=PLACED)
     nodes = deps.informers.informer(NODES, Node)
@@ -58,7 +58,7 @@ def _no_execute_changed(old: Node | None, new: Node | None) -> bool:
 class TaintEviction:
     """Reconciles a pod with the taints of its node."""
 
-    def __init__(self, deps: Deps) -> None:
+    def __init__(self, deps: Dependencies) -> None:
         self._deps = deps
         self._pods = deps.informers.informer(PODS, Pod).reader
         self._nodes = deps.informers.informer(NODES, Node).reader

@@ -8,8 +8,8 @@ from vacate.admission.checks import unsupported
 from vacate.admission.context import Context, Traits
 from vacate.admission.strategy import KindStrategy, count_generation
 from vacate.api.fielderrors import FieldError, invalid, required
-from vacate.api.lenient import mapping, maps, text
 from vacate.api.objects import Obj
+from vacate.api.untyped import mapping, maps, text
 from vacate.embedded.cel.expressions import Expression
 
 _ACTIONS = ("Audit", "Deny", "Warn")

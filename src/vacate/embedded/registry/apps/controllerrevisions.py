@@ -6,8 +6,8 @@ from vacate.admission.checks import NEGATIVE, unchanged
 from vacate.admission.context import Context
 from vacate.admission.strategy import KindStrategy
 from vacate.api.fielderrors import FieldError, invalid, required
-from vacate.api.lenient import integer
 from vacate.api.objects import Obj
+from vacate.api.untyped import integer
 
 
 class ControllerRevisionStrategy(KindStrategy):

@@ -14,8 +14,8 @@ from vacate.admission.checks import (
 )
 from vacate.admission.context import Context
 from vacate.api.fielderrors import FieldError, invalid, required
-from vacate.api.lenient import child, mapping, text
 from vacate.api.objects import Obj, metadata
+from vacate.api.untyped import child, mapping, text
 from vacate.embedded.registry.apps import podtemplate
 from vacate.embedded.registry.apps.percentages import amount, int_or_percent_errors, over_hundred_errors
 

@@ -9,8 +9,8 @@ from vacate.admission.context import Context
 from vacate.admission.metadata import keep
 from vacate.admission.strategy import count_generation
 from vacate.api.fielderrors import FieldError, forbidden, invalid, required
-from vacate.api.lenient import child, integer, mapping
 from vacate.api.objects import Obj, metadata
+from vacate.api.untyped import child, integer, mapping
 from vacate.embedded.registry.apps import podtemplate
 from vacate.embedded.registry.apps.percentages import amount, int_or_percent_errors, over_hundred_errors
 

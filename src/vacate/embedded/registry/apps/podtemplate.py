@@ -21,9 +21,9 @@ from vacate.admission.pods.interceptors import drop_where_gated, tolerating
 from vacate.admission.strategy import KindStrategy
 from vacate.api.fielderrors import FieldError, forbidden, invalid, required
 from vacate.api.kinds import Kind
-from vacate.api.lenient import child, integer, mapping, text
 from vacate.api.objects import Obj
 from vacate.api.selectors.labels import Selector
+from vacate.api.untyped import child, integer, mapping, text
 from vacate.embedded.registry.core.pods.defaults.pod import default_spec
 from vacate.embedded.registry.core.pods.validation import spec as pod_spec
 

@@ -7,8 +7,8 @@ from typing import ClassVar
 from vacate.admission.checks import not_negative
 from vacate.admission.context import Context
 from vacate.api.fielderrors import FieldError
-from vacate.api.lenient import child, mapping
 from vacate.api.objects import Obj
+from vacate.api.untyped import child, mapping
 from vacate.embedded.registry.apps import podtemplate as template
 
 

@@ -16,8 +16,8 @@ from vacate.admission.checks import (
 from vacate.admission.context import Context
 from vacate.admission.nameformats import dns_label, name_is_label
 from vacate.api.fielderrors import FieldError, complaints, invalid, required
-from vacate.api.lenient import child, mapping, maps, text
 from vacate.api.objects import Obj, dig
+from vacate.api.untyped import child, mapping, maps, text
 from vacate.embedded.registry.apps import podtemplate
 from vacate.embedded.registry.apps.percentages import amount, int_or_percent_errors, over_hundred_errors
 

@@ -9,8 +9,8 @@ from vacate.admission.context import Context
 from vacate.admission.nameformats import name_is_path_segment
 from vacate.admission.strategy import KindStrategy
 from vacate.api.fielderrors import FieldError, complaints, forbidden, invalid, required
-from vacate.api.lenient import child, integer, mapping, maps, text
 from vacate.api.objects import Obj, dig
+from vacate.api.untyped import child, integer, mapping, maps, text
 from vacate.embedded.registry.core.quantities import quantity_of
 
 _REF = "spec.scaleTargetRef"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from vacate.admission.context import Context
 from vacate.api.fielderrors import FieldError, invalid, required
-from vacate.api.lenient import child, mapping, text
 from vacate.api.objects import Obj, dig, name_of
+from vacate.api.untyped import child, mapping, text
 from vacate.embedded.registry.apps import podtemplate
 from vacate.embedded.registry.batch import jobspec
 

@@ -10,8 +10,8 @@ from vacate.admission.checks import (
 )
 from vacate.admission.context import Context
 from vacate.api.fielderrors import FieldError, invalid, required
-from vacate.api.lenient import child, mapping, text
 from vacate.api.objects import Obj, copied, dig, metadata, name_of
+from vacate.api.untyped import child, mapping, text
 from vacate.embedded.registry.apps import podtemplate
 from vacate.embedded.registry.batch import jobspec
 

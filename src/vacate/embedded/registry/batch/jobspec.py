@@ -5,8 +5,8 @@ from __future__ import annotations
 from vacate.admission.checks import not_negative, unsupported
 from vacate.admission.context import Context
 from vacate.api.fielderrors import FieldError, required
-from vacate.api.lenient import mapping, text
 from vacate.api.objects import Obj
+from vacate.api.untyped import mapping, text
 from vacate.embedded.registry.apps import podtemplate
 
 INDEXED, NON_INDEXED = "Indexed", "NonIndexed"

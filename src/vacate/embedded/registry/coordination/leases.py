@@ -6,8 +6,8 @@ from vacate.admission.context import Context, Traits
 from vacate.admission.metadata import keep
 from vacate.admission.strategy import KindStrategy
 from vacate.api.fielderrors import FieldError, invalid
-from vacate.api.lenient import mapping
 from vacate.api.objects import Obj
+from vacate.api.untyped import mapping
 
 _TRAITS = Traits(unconditional_update=False, create_on_update=True)
 # Fields of coordinated leader election, which is not switched on in this release by default.

@@ -8,9 +8,9 @@ from vacate.admission.checks import same
 from vacate.admission.context import Context
 from vacate.admission.strategy import KindStrategy
 from vacate.api.fielderrors import FieldError, complaints, forbidden, invalid, too_long
-from vacate.api.lenient import mapping, text
 from vacate.api.names import config_key
 from vacate.api.objects import Obj
+from vacate.api.untyped import mapping, text
 
 _LIMIT = 1024 * 1024
 _FROZEN = "field is immutable when `immutable` is set"

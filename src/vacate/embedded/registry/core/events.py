@@ -6,9 +6,9 @@ from vacate.admission.context import Context, Traits
 from vacate.admission.nameformats import label_key
 from vacate.admission.strategy import KindStrategy
 from vacate.api.fielderrors import FieldError, complaints, invalid, required
-from vacate.api.lenient import mapping, text
 from vacate.api.names import dns1123_subdomain
 from vacate.api.objects import Obj, namespace_of
+from vacate.api.untyped import mapping, text
 
 _TRAITS = Traits(create_on_update=True, garbage_collected=False)
 _MISMATCH = "does not match event.namespace"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from vacate import errors
 from vacate.api import status
 from vacate.api.kinds import NAMESPACES, Kind
-from vacate.api.lenient import attempted_name
 from vacate.api.objects import Obj, dig
+from vacate.api.untyped import attempted_name
 
 
 def creation_refusal(kind: Kind, obj: Obj, namespace: str, found: Obj | None) -> errors.ApiError | None:

@@ -9,8 +9,8 @@ from vacate.admission.metadata import keep, standard_finalizer_errors, texts
 from vacate.admission.nameformats import label_key, name_is_label
 from vacate.admission.strategy import KindStrategy
 from vacate.api.fielderrors import FieldError, complaints, invalid
-from vacate.api.lenient import child, mapping, text
 from vacate.api.objects import Obj, dig, metadata
+from vacate.api.untyped import child, mapping, text
 
 NAME_LABEL = "kubernetes.io/metadata.name"
 _KUBERNETES = "kubernetes"

@@ -10,8 +10,8 @@ from vacate.admission.metadata import keep
 from vacate.admission.nameformats import label_key, label_value
 from vacate.admission.strategy import KindStrategy
 from vacate.api.fielderrors import ErrorType, FieldError, complaints, invalid, required
-from vacate.api.lenient import mapping, maps, sequence, text
 from vacate.api.objects import Obj
+from vacate.api.untyped import mapping, maps, sequence, text
 from vacate.embedded.registry.core.quantities import canonical_list, count_errors
 
 NOT_READY = "node.kubernetes.io/not-ready"

@@ -7,8 +7,8 @@ from vacate.admission.context import Context
 from vacate.admission.pods.interceptors import tolerating
 from vacate.admission.strategy import KindStrategy, count_generation
 from vacate.api.fielderrors import FieldError
-from vacate.api.lenient import mapping
 from vacate.api.objects import Obj
+from vacate.api.untyped import mapping
 from vacate.embedded.registry.apps import podtemplate
 
 

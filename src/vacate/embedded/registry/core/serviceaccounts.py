@@ -5,8 +5,8 @@ from __future__ import annotations
 from vacate.admission.context import Context
 from vacate.admission.strategy import KindStrategy
 from vacate.api.fielderrors import FieldError
-from vacate.api.lenient import mapping, sequence
 from vacate.api.objects import Obj
+from vacate.api.untyped import mapping, sequence
 
 
 class ServiceAccountStrategy(KindStrategy):

@@ -21,7 +21,6 @@ from vacate.api.fielderrors import (
     required,
     too_many,
 )
-from vacate.api.lenient import integer, mapping, maps, text
 from vacate.api.objects import Obj
 from vacate.api.times import parse_time
 from vacate.api.types.lifecycle import (
@@ -39,6 +38,7 @@ from vacate.api.types.lifecycle import (
     priority_errors,
     turn_order,
 )
+from vacate.api.untyped import integer, mapping, maps, text
 from vacate.embedded.registry.lifecycle.requests import LifecycleStrategy, intent_errors
 
 MAX_RESPONDERS = 11

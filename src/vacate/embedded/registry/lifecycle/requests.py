@@ -10,10 +10,10 @@ from vacate.admission.context import Context, Traits
 from vacate.admission.metadata import keep
 from vacate.admission.strategy import KindStrategy
 from vacate.api.fielderrors import FieldError, complaints, invalid, required, too_many
-from vacate.api.lenient import integer, mapping, sequence, text
 from vacate.api.names import dns1123_subdomain
 from vacate.api.objects import Obj, dig, metadata, name_of, namespace_of
 from vacate.api.types.lifecycle import INTENTS, is_uuid, participant_errors
+from vacate.api.untyped import integer, mapping, sequence, text
 from vacate.crds.evictionrequest.target import require_own_node, target_pod
 
 MAX_CONDITIONS = 100

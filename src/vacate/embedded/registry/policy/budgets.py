@@ -9,8 +9,8 @@ from vacate.admission.conditions import condition_errors
 from vacate.admission.context import Context, Traits
 from vacate.admission.strategy import KindStrategy
 from vacate.api.fielderrors import FieldError, invalid, not_supported
-from vacate.api.lenient import mapping
 from vacate.api.objects import Obj
+from vacate.api.untyped import mapping
 from vacate.embedded.registry.apps.percentages import int_or_percent_errors, over_hundred_errors
 
 _TRAITS = Traits(unconditional_update=False)

@@ -9,8 +9,8 @@ from vacate.admission.context import Context, Traits
 from vacate.admission.nameformats import name_is_role, name_is_subdomain
 from vacate.admission.strategy import KindStrategy
 from vacate.api.fielderrors import FieldError, complaints, invalid, required
-from vacate.api.lenient import mapping, maps, text
 from vacate.api.objects import Obj
+from vacate.api.untyped import mapping, maps, text
 
 _TRAITS = Traits(create_on_update=True)
 _GROUP = "rbac.authorization.k8s.io"

@@ -9,8 +9,8 @@ from vacate.admission.context import Context, Traits
 from vacate.admission.nameformats import name_is_role
 from vacate.admission.strategy import KindStrategy
 from vacate.api.fielderrors import FieldError, invalid, required
-from vacate.api.lenient import mapping, maps, sequence
 from vacate.api.objects import Obj
+from vacate.api.untyped import mapping, maps, sequence
 
 _TRAITS = Traits(create_on_update=True)
 _SELECTORS = "aggregationRule.clusterRoleSelectors"

@@ -7,8 +7,8 @@ from vacate.admission.context import Context
 from vacate.admission.strategy import KindStrategy
 from vacate.api import status
 from vacate.api.fielderrors import FieldError, forbidden, required
-from vacate.api.lenient import fill, integer, text
 from vacate.api.objects import Obj, name_of
+from vacate.api.untyped import fill, integer, text
 
 HIGHEST_USER_PRIORITY = 1_000_000_000
 SYSTEM_CLASSES = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}

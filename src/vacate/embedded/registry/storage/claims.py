@@ -9,8 +9,8 @@ from vacate.admission.context import Context
 from vacate.admission.nameformats import name_is_subdomain
 from vacate.admission.strategy import KindStrategy
 from vacate.api.fielderrors import FieldError, complaints, forbidden, required
-from vacate.api.lenient import child, fill, mapping, sequence, text
 from vacate.api.objects import Obj, dig
+from vacate.api.untyped import child, fill, mapping, sequence, text
 from vacate.embedded.registry.core.quantities import canonical_list
 from vacate.embedded.registry.storage.persistentvolumes import (
     access_mode_errors,

@@ -9,9 +9,9 @@ from vacate.admission.context import Context
 from vacate.admission.metadata import keep
 from vacate.admission.strategy import KindStrategy
 from vacate.api.fielderrors import FieldError, forbidden, invalid, required
-from vacate.api.lenient import child, fill, mapping, sequence, text
 from vacate.api.objects import Obj, metadata
 from vacate.api.times import format_time
+from vacate.api.untyped import child, fill, mapping, sequence, text
 from vacate.embedded.registry.core.pods.defaults.volume import default_source
 from vacate.embedded.registry.core.quantities import canonical_list, quantity_of
 

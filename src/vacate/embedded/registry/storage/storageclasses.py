@@ -6,8 +6,8 @@ from vacate.admission.checks import unchanged, unsupported
 from vacate.admission.context import Context
 from vacate.admission.strategy import KindStrategy
 from vacate.api.fielderrors import FieldError, forbidden, required
-from vacate.api.lenient import text
 from vacate.api.objects import Obj
+from vacate.api.untyped import text
 
 RECLAIM_POLICIES = ("Delete", "Retain")
 BINDING_MODES = ("Immediate", "WaitForFirstConsumer")

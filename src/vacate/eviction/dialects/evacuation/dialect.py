@@ -29,7 +29,7 @@ from vacate.eviction.dialects.evacuation.translation import (
 )
 from vacate.eviction.dialects.evictionrequest.dialect import new_metadata
 from vacate.eviction.dialects.turn_conditions import reconsidered
-from vacate.eviction.model import CompletionReason, Finish, Process, Target
+from vacate.eviction.model import CompletionReason, EvictionState, Finish, Target
 from vacate.eviction.records.patches import finish_patch
 from vacate.eviction.records.reader import process_of, target_of
 from vacate.eviction.registration import Registration, resolve_evacuators
@@ -72,7 +72,7 @@ class EvacuationDialect(RequestIsProcess):
         """The sentence with instigators and evacuators."""
         return evacuation_text(text)
 
-    def process(self, request: EvictionRequest) -> Process:
+    def process(self, request: EvictionRequest) -> EvictionState:
         """The request as the engine sees it: it is over when nothing is left to do for its removal."""
         return dataclasses.replace(
             process_of(request), complete=self.settled(request), reconsidered=reconsidered(request)

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
 from vacate.api.kinds import EVACUATIONS, Kind
-from vacate.api.lenient import mapping, maps
 from vacate.api.objects import Obj
 from vacate.api.types.evacuation import INSTIGATOR, MAX_NAME_PREFIX, Evacuation, EvacuationSpec, Evacuator
 from vacate.api.types.evictionrequest import (
@@ -19,6 +18,7 @@ from vacate.api.types.evictionrequest import (
     PodEvictionStatus,
     Requester,
 )
+from vacate.api.untyped import mapping, maps
 
 STATUS_FIELDS: Mapping[str, str] = {
     "activeInterceptorName": "activeEvacuatorClass",

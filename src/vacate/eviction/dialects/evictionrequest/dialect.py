@@ -18,7 +18,7 @@ from vacate.eviction.dialects.base import (
     registered_interceptors,
 )
 from vacate.eviction.dialects.turn_conditions import reconsidered
-from vacate.eviction.model import Finish, Process, Target
+from vacate.eviction.model import EvictionState, Finish, Target
 from vacate.eviction.records.patches import finish_patch
 from vacate.eviction.records.reader import process_of, target_of
 from vacate.eviction.registration import Registration, resolve
@@ -61,7 +61,7 @@ class EvictionRequestDialect(RequestIsProcess):
         """The sentence as it is: the record has the words of this API."""
         return text
 
-    def process(self, request: EvictionRequest) -> Process:
+    def process(self, request: EvictionRequest) -> EvictionState:
         """The request as the engine sees it."""
         return dataclasses.replace(process_of(request), reconsidered=reconsidered(request))
 

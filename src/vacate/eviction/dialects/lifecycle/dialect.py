@@ -38,7 +38,7 @@ from vacate.eviction.dialects.lifecycle.translation import (
     status_patch,
 )
 from vacate.eviction.dialects.turn_conditions import reconsidered
-from vacate.eviction.model import CompletionReason, Finish, Process, Target
+from vacate.eviction.model import CompletionReason, EvictionState, Finish, Target
 from vacate.eviction.records.patches import finish_patch
 from vacate.eviction.records.reader import process_of, target_of
 from vacate.eviction.registration import Registration, listed_responders
@@ -99,7 +99,7 @@ class LifecycleDialect:
             text = text.replace(interceptor, responder)
         return text
 
-    def process(self, request: EvictionRequest) -> Process:
+    def process(self, request: EvictionRequest) -> EvictionState:
         """The request as the engine sees it: without interceptors once the last responder is active."""
         found = dataclasses.replace(process_of(request), trusts_heartbeats=True)
         if not isinstance(request, LifecycleRecord) or not (

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import NamedTuple
 
-from vacate.api.lenient import mapping
 from vacate.api.times import EARLIEST, is_time, parse_time
 from vacate.api.types.lifecycle import ManagedFields
+from vacate.api.untyped import mapping
 
 ABANDONED_AFTER = dt.timedelta(minutes=30)
 """Longer than any pause in an eviction: a responder that is silent for 20 minutes loses its turn."""

@@ -6,8 +6,8 @@ from vacate.admission.context import Context
 from vacate.admission.metadata import keep
 from vacate.api import status
 from vacate.api.kinds import PODS, PRIORITYCLASSES
-from vacate.api.lenient import attempted_name, integer, maps, sequence, text
 from vacate.api.objects import Obj, dig, name_of
+from vacate.api.untyped import attempted_name, integer, maps, sequence, text
 from vacate.embedded.registry.core.pods.topology import add_topology
 
 MIRROR = "kubernetes.io/config.mirror"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from vacate.api.lenient import mapping, maps, sequence
 from vacate.api.objects import Obj, dig
+from vacate.api.untyped import mapping, maps, sequence
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from vacate.api.lenient import mapping, maps
 from vacate.api.objects import Obj
 from vacate.api.quantity import Quantity
+from vacate.api.untyped import mapping, maps
 from vacate.embedded.registry.core.quantities import without_zeroes
 
 _COUNTED = ("cpu", "memory")

@@ -10,8 +10,8 @@ from vacate.admission.checks import unchanged
 from vacate.admission.metadata import keep
 from vacate.admission.nameformats import label_key, name_is_subdomain
 from vacate.api.fielderrors import FieldError, complaints, forbidden, invalid
-from vacate.api.lenient import child, integer, mapping, maps, text
 from vacate.api.objects import Obj, dig, metadata
+from vacate.api.untyped import child, integer, mapping, maps, text
 
 _SYSTEM_CONDITIONS = ("PodScheduled", "Ready", "Initialized")
 _NO_ADDRESS = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"

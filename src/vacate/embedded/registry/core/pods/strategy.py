@@ -9,9 +9,9 @@ from vacate.admission.pods import annotations as interceptor_annotations
 from vacate.admission.pods import interceptors, newpods, reasondelivery
 from vacate.admission.strategy import KindStrategy, count_generation
 from vacate.api.fielderrors import FieldError, forbidden
-from vacate.api.lenient import child, mapping, sequence, text
 from vacate.api.objects import Obj, metadata
 from vacate.api.times import format_time
+from vacate.api.untyped import child, mapping, sequence, text
 from vacate.embedded.registry.core.pods import admissionplugins, matchlabelkeys, status, update
 from vacate.embedded.registry.core.pods.defaults import pod as defaults
 from vacate.embedded.registry.core.pods.qosclass import quality_of

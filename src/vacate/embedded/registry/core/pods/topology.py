@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from vacate.admission.context import Lookup
 from vacate.api.kinds import NODES
-from vacate.api.lenient import child, mapping
 from vacate.api.objects import Obj, dig
+from vacate.api.untyped import child, mapping
 from vacate.kube.scheduling.clusterview import REGION, ZONE
 
 

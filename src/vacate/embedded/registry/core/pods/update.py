@@ -8,8 +8,8 @@ from vacate.admission.checks import same, sorted_map
 from vacate.admission.pods.interceptors import FIELD, change_errors
 from vacate.api.fielderrors import FieldError, forbidden, invalid, required
 from vacate.api.integers import MAX_INT32
-from vacate.api.lenient import integer, mapping, maps, sequence, text
 from vacate.api.objects import Obj, dig
+from vacate.api.untyped import integer, mapping, maps, sequence, text
 from vacate.embedded.registry.core.pods.updatediff import difference
 from vacate.embedded.registry.core.pods.validation.placement import toleration_errors
 

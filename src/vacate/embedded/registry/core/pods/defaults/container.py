@@ -7,8 +7,8 @@ from functools import lru_cache
 from typing import Any
 
 from vacate.api.kinds import Kind
-from vacate.api.lenient import fill, mapping, maps, text
 from vacate.api.objects import Obj
+from vacate.api.untyped import fill, mapping, maps, text
 from vacate.embedded.registry.core.quantities import canonical_list
 
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from vacate.api.kinds import Kind
-from vacate.api.lenient import child, mapping, maps, sequence
 from vacate.api.objects import Obj
+from vacate.api.untyped import child, mapping, maps, sequence
 from vacate.embedded.registry.core.pods.defaults.container import default_container
 from vacate.embedded.registry.core.pods.defaults.volume import default_volume
 from vacate.embedded.registry.core.quantities import canonical_list

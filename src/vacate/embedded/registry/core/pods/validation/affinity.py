@@ -7,8 +7,8 @@ from typing import Any
 from vacate.admission.checks import selector_errors
 from vacate.admission.nameformats import dns_label, label_key, label_value, name_is_subdomain
 from vacate.api.fielderrors import FieldError, complaints, forbidden, invalid, required
-from vacate.api.lenient import integer, mapping, maps, sequence, text
 from vacate.api.objects import Obj
+from vacate.api.untyped import integer, mapping, maps, sequence, text
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"

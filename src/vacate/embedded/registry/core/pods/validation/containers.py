@@ -6,8 +6,8 @@ from typing import Any
 
 from vacate.admission.nameformats import dns_label
 from vacate.api.fielderrors import FieldError, complaints, duplicate, forbidden, invalid, required
-from vacate.api.lenient import maps, text
 from vacate.api.objects import Obj
+from vacate.api.untyped import maps, text
 from vacate.embedded.registry.core.pods.validation.environment import environment_errors
 from vacate.embedded.registry.core.pods.validation.mounts import mount_errors
 from vacate.embedded.registry.core.pods.validation.ports import host_port_errors, port_errors

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from vacate.api.fielderrors import FieldError, complaints, invalid, required
-from vacate.api.lenient import maps, text
 from vacate.api.names import env_name
 from vacate.api.objects import Obj
+from vacate.api.untyped import maps, text
 
 _SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
 _ONE_OF = (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from vacate.admission.pods.paths import descending_errors
 from vacate.api.fielderrors import FieldError, invalid, not_found, required
-from vacate.api.lenient import maps, text
 from vacate.api.objects import Obj
+from vacate.api.untyped import maps, text
 
 
 def mount_errors(container: Obj, path: str, volumes: set[str]) -> list[FieldError]:

@@ -7,8 +7,8 @@ from typing import Any
 from vacate.admission.checks import selector_errors, unsupported
 from vacate.admission.nameformats import label_key, label_value
 from vacate.api.fielderrors import FieldError, complaints, duplicate, invalid, required
-from vacate.api.lenient import integer, maps, text
 from vacate.api.objects import Obj
+from vacate.api.untyped import integer, maps, text
 from vacate.embedded.registry.core.nodes import effect_errors
 
 _POSITIVE = "must be greater than zero"

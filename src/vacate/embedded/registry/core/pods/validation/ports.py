@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from vacate.admission.checks import unsupported
 from vacate.api.fielderrors import FieldError, complaints, duplicate, invalid, required
-from vacate.api.lenient import integer, maps, text
 from vacate.api.names import port_name, port_number
 from vacate.api.objects import Obj
+from vacate.api.untyped import integer, maps, text
 
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
 

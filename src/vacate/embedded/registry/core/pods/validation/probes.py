@@ -7,9 +7,9 @@ from typing import Any
 from vacate.admission.checks import not_negative, unsupported
 from vacate.admission.pods.reasondelivery import delivery_errors
 from vacate.api.fielderrors import FieldError, complaints, forbidden, invalid, required
-from vacate.api.lenient import integer, mapping, sequence, text
 from vacate.api.names import port_name, port_number
 from vacate.api.objects import Obj
+from vacate.api.untyped import integer, mapping, sequence, text
 
 _NUMBERS = ("initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold")
 _PROBE_HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc")

@@ -6,8 +6,8 @@ from typing import Any
 
 from vacate.admission.nameformats import label_key
 from vacate.api.fielderrors import FieldError, complaints, forbidden, invalid, required
-from vacate.api.lenient import mapping
 from vacate.api.objects import Obj
+from vacate.api.untyped import mapping
 from vacate.embedded.registry.core.quantities import (
     count_errors,
     is_extended,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from vacate.admission.checks import unsupported
 from vacate.api.fielderrors import FieldError, required
-from vacate.api.lenient import text
 from vacate.api.objects import Obj
+from vacate.api.untyped import text
 
 _POLICIES = ("Always", "Never", "OnFailure")
 

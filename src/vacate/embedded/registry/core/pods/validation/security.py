@@ -7,7 +7,7 @@ from typing import Any
 from vacate.admission.nameformats import in_range
 from vacate.api.fielderrors import FieldError, complaints
 from vacate.api.integers import MAX_INT32
-from vacate.api.lenient import integer, mapping
+from vacate.api.untyped import integer, mapping
 
 _MAX_ID = MAX_INT32
 

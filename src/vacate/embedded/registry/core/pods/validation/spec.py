@@ -8,8 +8,8 @@ from vacate.admission.nameformats import dns_label, in_range, name_is_subdomain
 from vacate.admission.pods.interceptors import interceptor_errors, responder_errors
 from vacate.api.fielderrors import ErrorType, FieldError, complaints, invalid, required
 from vacate.api.integers import MAX_INT32, fits
-from vacate.api.lenient import integer, mapping, text
 from vacate.api.objects import Obj
+from vacate.api.untyped import integer, mapping, text
 from vacate.embedded.registry.core.pods.admissionplugins import MIRROR
 from vacate.embedded.registry.core.pods.validation.affinity import affinity_errors
 from vacate.embedded.registry.core.pods.validation.containers import container_errors, init_container_errors

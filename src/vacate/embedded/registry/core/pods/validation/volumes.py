@@ -6,8 +6,8 @@ from typing import Any
 
 from vacate.admission.nameformats import dns_label
 from vacate.api.fielderrors import FieldError, complaints, duplicate, forbidden, required
-from vacate.api.lenient import maps, text
 from vacate.api.objects import Obj
+from vacate.api.untyped import maps, text
 from vacate.embedded.registry.core.pods.validation.volumesources import SOURCES, source_errors
 
 

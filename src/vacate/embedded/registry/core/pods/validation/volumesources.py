@@ -8,8 +8,8 @@ from typing import Any
 from vacate.admission.checks import unsupported
 from vacate.admission.pods.paths import descending_errors
 from vacate.api.fielderrors import FieldError, forbidden, invalid, required
-from vacate.api.lenient import integer, maps, text
 from vacate.api.objects import Obj
+from vacate.api.untyped import integer, maps, text
 from vacate.embedded.registry.core.quantities import quantity_of
 
 SOURCES = {

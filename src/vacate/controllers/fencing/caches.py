@@ -8,18 +8,18 @@ from vacate.api.kinds import FENCINGPOLICIES, NODES, PODDISRUPTIONBUDGETS, PODS
 from vacate.api.types import Node, PersistentVolume, Pod, PodDisruptionBudget
 from vacate.api.types.fencingpolicy import FAILED, FencingPolicy
 from vacate.cache.indexes import NODE, PLACED, SELECTING, budgets_of
-from vacate.controllers.exclusivevolumes.view import View as Volumes
-from vacate.controllers.exclusivevolumes.view import attached_to
-from vacate.fencing.marks import owner_policy
+from vacate.controllers.exclusivevolumes.caches import VolumeCaches as Volumes
+from vacate.controllers.exclusivevolumes.caches import attached_to
+from vacate.fencing.annotations import owner_policy
 from vacate.kube.nodes import readiness
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.reconcile import Key
 
 
-class View:
+class FencingCaches:
     """The caches, as the controller asks them."""
 
-    def __init__(self, deps: Deps) -> None:
+    def __init__(self, deps: Dependencies) -> None:
         informers = deps.informers
         self.policies = informers.informer(FENCINGPOLICIES, FencingPolicy)
         self.nodes = informers.informer(NODES, Node)

@@ -18,7 +18,7 @@ from vacate.nodeagent.podworker import PodWorker
 _NAMED = 3
 
 
-class Leftovers:
+class Orphans:
     """Compares what runs with the pods of the API server."""
 
     def __init__(self, client: Client, pods: PodReconciler, node: str) -> None:

@@ -12,7 +12,7 @@ from vacate.api.objectidentity import Unreadable, identity_of
 from vacate.cache import listwatch as machine
 from vacate.cache.listwatch import Effect
 from vacate.cache.orderedmap import CacheKey
-from vacate.cache.store import Change, Table, key_of, place_of
+from vacate.cache.store import Change, ObjectTable, key_of, place_of
 from vacate.client.codec import WatchEvent
 from vacate.wire.framing import DELETED
 
@@ -30,10 +30,10 @@ Projection = Callable[[T], T]
 """Cuts an object down to what those who share the informer look at, before it is kept."""
 
 
-class TableWriter(Generic[T]):
+class Reflector(Generic[T]):
     """The only writer of a table. An object whose projection or index raises harms only itself."""
 
-    def __init__(self, kind: Kind, table: Table[T], project: Projection[T] | None) -> None:
+    def __init__(self, kind: Kind, table: ObjectTable[T], project: Projection[T] | None) -> None:
         self._kind = kind
         self._table = table
         self._project = project

@@ -21,17 +21,17 @@ from vacate.kube.exclusivevolumes import (
 )
 from vacate.kube.nodes import out_of_service
 from vacate.kube.podend import is_given_up
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.reconcile import Key
 
 CLAIM, HOLDER, ATTACHED_TO, CLASS, IN_USE = "claim", "holder", "attached-to", "class", "in-use"
 UNREADABLE = "unreadable"
 
 
-class View:
+class VolumeCaches:
     """The caches, as the controllers ask them."""
 
-    def __init__(self, deps: Deps) -> None:
+    def __init__(self, deps: Dependencies) -> None:
         informers = deps.informers
         self.volumes = informers.informer(
             PERSISTENTVOLUMES,

@@ -55,14 +55,14 @@ class CelRule:
 
 
 @dataclass(frozen=True, slots=True)
-class Declaration:
+class CustomResource:
     """All that servers, installers and documentation need to know about one kind."""
 
     kind: Kind
     struct: type[msgspec.Struct]
     columns: tuple[PrinterColumn, ...]
     # Makes what admits its objects; most kinds need no more than `vacate.crds.strategy.DeclaredStrategy`.
-    strategy: Callable[[Declaration], KindStrategy]
+    strategy: Callable[[CustomResource], KindStrategy]
     rules: tuple[CelRule, ...] = ()
     # Adds the rules in CEL that depend on the installation: on the names allowed for interceptors.
     add_rules: Callable[[Obj, Sequence[str]], None] | None = None

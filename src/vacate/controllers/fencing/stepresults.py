@@ -14,8 +14,8 @@ from vacate.api.types.fencingpolicy import (
     FencingPolicy,
     NodeFencing,
 )
+from vacate.fencing.annotations import MAX_HELD, SLACK
 from vacate.fencing.decision import MAX_PAUSE
-from vacate.fencing.marks import MAX_HELD, SLACK
 
 FIRST_RETRY = 30.0
 MAX_ATTEMPTS = 1_000_000
@@ -23,7 +23,7 @@ NOTHING = "Nothing was released"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StepResult:
     """What one step came to: another row, the end of the row, or a time to look again."""
 
     row: NodeFencing | None = None
@@ -38,9 +38,9 @@ class Step:
         return self.gone or self.row is not None
 
 
-def wait(now: dt.datetime, seconds: float) -> Step:
+def wait(now: dt.datetime, seconds: float) -> StepResult:
     """Look again later."""
-    return Step(later=after(now, seconds))
+    return StepResult(later=after(now, seconds))
 
 
 def seconds_held(policy: FencingPolicy) -> float:
@@ -60,7 +60,9 @@ def held_until(row: NodeFencing, now: dt.datetime) -> dt.datetime | None:
     return until if until is not None and now < until <= after(now, MAX_HELD) else None
 
 
-def failed(row: NodeFencing, why: str, power: str, now: dt.datetime, *, pause: float | None = None) -> Step:
+def failed(
+    row: NodeFencing, why: str, power: str, now: dt.datetime, *, pause: float | None = None
+) -> StepResult:
     """Nothing is released; the fence is tried again after a pause that grows."""
     attempts = min(max(row.attempts, 0) + 1, MAX_ATTEMPTS)  # another client may have written anything
     if pause is None:
@@ -76,4 +78,4 @@ def failed(row: NodeFencing, why: str, power: str, now: dt.datetime, *, pause: f
         hold_time=None,
         message=message,
     )
-    return Step(changed, reason="FencingFailed", message=message)
+    return StepResult(changed, reason="FencingFailed", message=message)

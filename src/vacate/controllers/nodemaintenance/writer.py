@@ -14,8 +14,8 @@ from vacate.api.types import Node, Pod
 from vacate.api.types.nodemaintenance import NodeMaintenance
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.controllers.nodemaintenance import events
+from vacate.controllers.nodemaintenance.caches import MaintenanceCaches
 from vacate.controllers.nodemaintenance.concurrency import for_each, remembered
-from vacate.controllers.nodemaintenance.view import View
 from vacate.errors import NotFound
 from vacate.kube.patches import guarded
 from vacate.maintenance.claims import claim_patch, claims_of, release_patch
@@ -23,13 +23,13 @@ from vacate.maintenance.names import FINALIZER
 from vacate.maintenance.plan import wants_taint
 from vacate.maintenance.pods import pods_left
 from vacate.maintenance.report import node_conditions_patch
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 
 
-class Writes:
+class MaintenanceWriter:
     """What the controller writes about a maintenance itself and about nodes; its status aside."""
 
-    def __init__(self, deps: Deps, view: View) -> None:
+    def __init__(self, deps: Dependencies, view: MaintenanceCaches) -> None:
         self._deps = deps
         self._view = view
 

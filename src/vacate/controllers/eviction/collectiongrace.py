@@ -38,7 +38,7 @@ class Collection:
         self._until.pop(key, None)
 
 
-def goes_with_pod(request: EvictionRequest, action: Finish, target: Target) -> bool:
+def collected_with_pod(request: EvictionRequest, action: Finish, target: Target) -> bool:
     """Whether the pod owns the request and is removed, and nobody reads how the request ended."""
     if request.spec.interceptors or not request.spec.requesters:
         return False

@@ -1,6 +1,6 @@
 """A small process that starts the agent, starts it again when it crashes, and holds its delay lock meanwhile.
 
-python -m vacate.nodeagent.shutdownagent.parent COMMAND…
+python -m vacate.nodeagent.shutdownagent.launcher COMMAND…
 
 Of this package it imports nothing: what can fail is in the agent. The lock of an agent that does not come
 back is closed after a while, since nobody acts on it.

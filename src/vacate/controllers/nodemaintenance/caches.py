@@ -23,7 +23,7 @@ from vacate.maintenance.names import CLAIMS, requester_of
 from vacate.maintenance.plan import meant_nodes
 from vacate.maintenance.report import CONDITIONS
 from vacate.maintenance.turns import Turn
-from vacate.runtime.dependencies import Deps
+from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.podrequests import request_by_any
 from vacate.runtime.reconcile import Key
 
@@ -31,10 +31,10 @@ _CLAIMED, _ON_NODE, _REQUESTED = "nodemaintenance-claims", "nodemaintenance-node
 _UNSCHEDULED = "nodemaintenance-unscheduled"
 
 
-class View:
+class MaintenanceCaches:
     """The caches, as the controller asks them."""
 
-    def __init__(self, deps: Deps) -> None:
+    def __init__(self, deps: Dependencies) -> None:
         informers = deps.informers
         self.maintenances = informers.informer(NODEMAINTENANCES, NodeMaintenance)
         self.nodes = informers.informer(NODES, Node, indexes={_CLAIMED: _claimants})

@@ -29,23 +29,21 @@ from vacate.api.types.fencingpolicy import (
 )
 from vacate.client.client import Client
 from vacate.clock import Clock
+from vacate.controllers.fencing.caches import fencing_now
 from vacate.controllers.fencing.events import FENCING_ABANDONED, NODE_FENCED
-from vacate.controllers.fencing.reports import LeaseObservation, Reports, read_reports
-from vacate.controllers.fencing.steps import (
-    Step,
+from vacate.controllers.fencing.leases import LeaseObservation, Reports, read_reports
+from vacate.controllers.fencing.stepresults import (
+    StepResult,
     failed,
     held_until,
     seconds_held,
     step_identity,
     wait,
 )
-from vacate.controllers.fencing.view import fencing_now
 from vacate.errors import ConfigError, FencingFailed, Forbidden, NotFound
 from vacate.fencing.agentprotocol import PowerState
 from vacate.fencing.agents import Agents, Answer, MachineAgent
-from vacate.fencing.decision import is_approved, is_meant, latest_loss, limits_of
-from vacate.fencing.limits import refusal
-from vacate.fencing.marks import (
+from vacate.fencing.annotations import (
     BEGUN,
     CONFIRM_WITHIN,
     begun_patch,
@@ -55,6 +53,8 @@ from vacate.fencing.marks import (
     is_storage_fence,
     latest_loss_of,
 )
+from vacate.fencing.decision import is_approved, latest_loss, limits_of, selects
+from vacate.fencing.limits import check_limits
 from vacate.kube.nodes import is_marked_off, readiness
 
 POLL_SECONDS = 5.0
@@ -71,7 +71,7 @@ def policy_owner(policy: FencingPolicy) -> str:
 
 
 @dataclass(slots=True)
-class Attempts:
+class Fencer:
     """Fences that this process carries out. What it remembers is only what it has seen itself."""
 
     client: Client
@@ -87,26 +87,26 @@ class Attempts:
     # could have written it.
     _heard_before: dict[tuple[str, str], str] = field(default_factory=dict)
 
-    async def advance(self, policy: FencingPolicy, row: NodeFencing, now: dt.datetime) -> Step:
+    async def advance(self, policy: FencingPolicy, row: NodeFencing, now: dt.datetime) -> StepResult:
         """One step of a row that is Fencing or Confirming."""
         if row.holder != self.identity:
             return self._leave_or_restart(row, now)
         node = await self._node(row)
         if node is None:
-            return Step(gone=True, reason=FENCING_ABANDONED, message=f"Node {row.name} was deleted.")
+            return StepResult(gone=True, reason=FENCING_ABANDONED, message=f"Node {row.name} was deleted.")
         reports = await read_reports(self.client)
         if row.phase == FENCING:
             return await self._fence(policy, row, node, reports, now)
         return await self._confirm(policy, row, node, reports, now)
 
-    def _leave_or_restart(self, row: NodeFencing, now: dt.datetime) -> Step:
+    def _leave_or_restart(self, row: NodeFencing, now: dt.datetime) -> StepResult:
         """What another has seen is not known here: its fence is begun anew when its time is over."""
         if (until := held_until(row, now)) is not None:
-            return Step(later=until)
+            return StepResult(later=until)
         return self._unknown(row, now)
 
     @staticmethod
-    def _unknown(row: NodeFencing, now: dt.datetime) -> Step:
+    def _unknown(row: NodeFencing, now: dt.datetime) -> StepResult:
         why = f"node {row.name}: the controller that fenced it ended, and what the agent did is not known"
         return failed(row, why, "unknown", now, pause=0.0)
 
@@ -114,19 +114,19 @@ class Attempts:
 
     async def _fence(
         self, policy: FencingPolicy, row: NodeFencing, node: Node, reports: Reports, now: dt.datetime
-    ) -> Step:
+    ) -> StepResult:
         mine = has_begun(node, self.owner(policy))
         if _has_reported(row, node, reports):
             if mine:
                 # The agent may have been called, and its answer lost: what was begun is not forgotten.
                 return failed(row, f"node {row.name} has reported while it was fenced", "unknown", now)
             message = f"Node {row.name} reports again; it is not fenced."
-            return Step(gone=True, reason=FENCING_ABANDONED, message=message)
+            return StepResult(gone=True, reason=FENCING_ABANDONED, message=message)
         if why := await self._refused(policy, row):
             if mine:
                 return failed(row, f"node {row.name}: {why}", "unknown", now)
             # Nothing was done yet; it is decided anew.
-            return Step(gone=True, message=f"node {row.name} is not fenced: {why}")
+            return StepResult(gone=True, message=f"node {row.name} is not fenced: {why}")
         boot = node.status.node_info.boot_id if policy.spec.agent.mechanism == STORAGE else None
         if boot == "":
             why = (
@@ -157,7 +157,7 @@ class Attempts:
             NODES, row.name, begun_patch(node, self.owner(policy), now, until, lost, boot)
         )
 
-    async def _switch_off(self, policy: FencingPolicy, row: NodeFencing, agent: MachineAgent) -> Step:
+    async def _switch_off(self, policy: FencingPolicy, row: NodeFencing, agent: MachineAgent) -> StepResult:
         off = await agent.off()
         # The agent's own word is not enough: read the state back, in a call of its own.
         status = await agent.status()
@@ -171,7 +171,7 @@ class Attempts:
             return failed(row, why, str(status.state), now)
         held = after(now.replace(microsecond=0), seconds_held(policy) + CONFIRM_WITHIN)
         message = f"node {row.name} is off, says the agent; all other nodes must report before it is believed"
-        return Step(replace(row, phase=CONFIRMING, power="off", hold_time=held, message=message))
+        return StepResult(replace(row, phase=CONFIRMING, power="off", hold_time=held, message=message))
 
     async def _refused(self, policy: FencingPolicy, row: NodeFencing) -> str:
         """Decide once more, upon what the server says now: others may have begun in the same moment."""
@@ -182,7 +182,7 @@ class Attempts:
         policies = await self._policies()
         node = next((one for one in nodes if _is(one, row)), None)
         # The row is a record that others could have written: what a person or the selector decides is asked.
-        if node is None or not is_meant(policy, node):
+        if node is None or not selects(policy, node):
             return "the policy does not mean this node any more"
         if policy.spec.approval == MANUAL and not is_approved(node):
             return "no person has approved the fence of this outage"
@@ -191,7 +191,7 @@ class Attempts:
         others = not self.take_over and not has_begun(node, self.owner(policy))
         if others and carried_out_until(node, self.clock.now()) is not None:
             return f"a fence was begun by {node.metadata.annotations[BEGUN]}"
-        return refusal(nodes, row.name, limits_of(policy), heard=heard, under_way=fencing_now(policies))
+        return check_limits(nodes, row.name, limits_of(policy), heard=heard, under_way=fencing_now(policies))
 
     async def _policies(self) -> Sequence[FencingPolicy]:
         try:
@@ -203,7 +203,7 @@ class Attempts:
 
     async def _confirm(
         self, policy: FencingPolicy, row: NodeFencing, node: Node, reports: Reports, now: dt.datetime
-    ) -> Step:
+    ) -> StepResult:
         if is_marked_off(node):
             return self._fenced(row, node)  # written, and the answer was lost
         if not has_begun(node, self.owner(policy)):
@@ -233,7 +233,9 @@ class Attempts:
         )
         return self._failed(policy, row, why, now)
 
-    async def _release(self, policy: FencingPolicy, row: NodeFencing, node: Node, now: dt.datetime) -> Step:
+    async def _release(
+        self, policy: FencingPolicy, row: NodeFencing, node: Node, now: dt.datetime
+    ) -> StepResult:
         """The last look at the machine comes after the node was read, and the write is upon that version."""
         whole = await self.client.get(NODES, row.name)
         if whole["metadata"]["resourceVersion"] != node.metadata.resource_version:
@@ -250,17 +252,17 @@ class Attempts:
         self._forget(policy, row)
         return self._fenced(row, node)
 
-    def _fenced(self, row: NodeFencing, node: Node) -> Step:
+    def _fenced(self, row: NodeFencing, node: Node) -> StepResult:
         state = "is cut off from its storage" if is_storage_fence(node) else "is off"
         message = f"node {row.name} {state} and out of service: its pods are released"
         done = replace(
             row, phase=FENCED, power="off", holder="", hold_time=None, retry_time=None, message=message
         )
-        return Step(done, reason=NODE_FENCED, message=message)
+        return StepResult(done, reason=NODE_FENCED, message=message)
 
     def _failed(
         self, policy: FencingPolicy, row: NodeFencing, why: str, now: dt.datetime, *, power: str = "off"
-    ) -> Step:
+    ) -> StepResult:
         self._forget(policy, row)
         return failed(row, why, power, now)
 

@@ -10,7 +10,7 @@ from vacate.runtime.leaderelection import LeadershipLost
 from vacate.wire.message import Request, Response
 
 
-class FencedTransport:
+class LeaderTransport:
     """Wraps a transport for controllers. A write that begins after the lease was lost is never sent.
 
     One that is still under way when the lease runs out is aborted: it may be waiting for a connection or
