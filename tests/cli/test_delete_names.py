@@ -6,7 +6,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from vacate.cli.delete.names import chosen_pods
+from vacate.cli.delete.command import chosen_pods
 from vacate.cli.main import cli
 
 pytestmark = pytest.mark.unit

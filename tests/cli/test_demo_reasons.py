@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from vacate.cli.demo.reasons import PodLog, fitted, log_line, report
+from vacate.cli.demo.processes import PodLog, fitted, log_line, report
 from vacate.cli.demo.service import log_the_end
 
 pytestmark = pytest.mark.unit

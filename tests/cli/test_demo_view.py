@@ -12,7 +12,7 @@ from vacate.api.types.nodemaintenance import (
     NodeMaintenanceStatus,
     NodeProgress,
 )
-from vacate.cli.demo.report import Summary, report
+from vacate.cli.demo.command import Summary, report
 from vacate.cli.demo.timeline import PodTimeline, Timeline
 from vacate.cli.demo.view import LEGEND, View, drawn, whole
 from vacate.testing.builders import pod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vacate.cli.status.nodelayout import node_layout
+from vacate.cli.status.command import node_layout
 from vacate.views.noderows import NodeRow
 
 pytestmark = pytest.mark.unit

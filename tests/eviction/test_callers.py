@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from vacate.api.names import dns1123_subdomain, label_value
 from vacate.api.types.evacuation import MAX_INSTIGATOR
 from vacate.api.types.evictionrequest import EvictionRequest
-from vacate.controllers.evictionbridge.withdrawals import due_withdrawal, withdrawal_patch
+from vacate.controllers.evictionbridge.controller import due_withdrawal, withdrawal_patch
 from vacate.eviction.callers import (
     CALLERS,
     SUFFIX,

@@ -10,8 +10,8 @@ import pytest
 
 from vacate.api.types import Deployment, Pod
 from vacate.interceptors.decision import Wait
-from vacate.interceptors.deployment.batches import decide_batch
 from vacate.interceptors.deployment.decision import WaitState
+from vacate.interceptors.deployment.interceptor import decide_batch
 from vacate.kube.evictionbatches import MAX_UNAVAILABLE, STRATEGY, goes_in_batches, unavailable_limit
 from vacate.sdk.values import Declined, Finished
 

@@ -15,7 +15,7 @@ from vacate.api.types.meta import Condition, ObjectMeta
 from vacate.interceptors.decision import Wait
 from vacate.interceptors.hooks.annotations import HookRefused
 from vacate.interceptors.hooks.decision import Failed
-from vacate.interceptors.hooks.jobstatus import JobStep, decide_job
+from vacate.interceptors.hooks.jobs import JobStep, decide_job
 from vacate.interceptors.hooks.jobtemplate import job_from
 from vacate.sdk.values import Finished
 

@@ -21,12 +21,12 @@ from vacate.api.options import DeleteOptions
 from vacate.api.types import Node, Pod, StatefulSet
 from vacate.embedded.controllers.controllerrevisions.history import Recorded
 from vacate.embedded.controllers.podgc import controller as podgc
-from vacate.embedded.controllers.podgc.reasons import Reason, reason_to_remove
+from vacate.embedded.controllers.podgc.controller import Reason, reason_to_remove
 from vacate.embedded.controllers.statefulset import controller as statefulset_controller
 from vacate.embedded.controllers.statefulset import plan as plan_of_members
+from vacate.embedded.controllers.statefulset.controller import PodWriter
 from vacate.embedded.controllers.statefulset.identity import pod_name
 from vacate.embedded.controllers.statefulset.plan import Creation
-from vacate.embedded.controllers.statefulset.pods import PodWriter
 from vacate.entropy import Entropy
 from vacate.errors import Conflict, Forbidden, NotFound, VacateError
 from vacate.features import FeatureGates

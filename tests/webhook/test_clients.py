@@ -22,7 +22,7 @@ from vacate.clock import SystemClock
 from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.entropy import system_entropy
 from vacate.errors import ConfigError, TooManyRequests
-from vacate.httpserver.inflight import InFlight
+from vacate.httpserver.listener import InFlight
 from vacate.metrics import Metrics
 from vacate.pki.issue import KeyPair, new_authority, new_client, new_server
 from vacate.wire.message import Request, Response

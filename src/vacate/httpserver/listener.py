@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from weakref import WeakKeyDictionary
 
 from aiohttp import HttpVersion10, HttpVersion11, StreamReader, web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from vacate.errors import ApiError, BadRequest, ConfigError, RequestTooLarge, Timeout
+from vacate.errors import ApiError, BadRequest, ConfigError, RequestTooLarge, Timeout, TooManyRequests
 from vacate.httpserver.connection import Limits, Listener, whole
-from vacate.httpserver.inflight import InFlight, InFlightRequest
 from vacate.httpserver.responses import refusal
 from vacate.pki.tls import peer_of
 from vacate.wire.message import Peer, Request, Response
@@ -188,3 +188,52 @@ def _streaming(incoming: web.BaseRequest, response: Response) -> web.StreamRespo
     else:
         out.force_close()  # an older client reads until the connection ends
     return out
+
+
+_RETRY_SECONDS = 1
+
+
+class InFlight:
+    """A limit of requests under way; None is no limit."""
+
+    def __init__(self, requests: int | None = None, body_bytes: int | None = None) -> None:
+        self._most_requests = requests
+        self._most_bytes = body_bytes
+        self.requests = 0
+        self.body_bytes = 0
+
+    @contextlib.contextmanager
+    def enter(self) -> Iterator[InFlightRequest]:
+        """A place for one request until it is answered; TooManyRequests where there is none."""
+        if self._most_requests is not None and self.requests >= self._most_requests:
+            raise _full(f"{self.requests} requests are under way")
+        self.requests += 1
+        place = InFlightRequest(self)
+        try:
+            yield place
+        finally:
+            self.requests -= 1
+            self.body_bytes -= place.body_bytes
+
+    def take(self, size: int) -> None:
+        """Reserve so many bytes; TooManyRequests where the limit is reached."""
+        if self._most_bytes is not None and self.body_bytes + size > self._most_bytes:
+            raise _full("the requests under way fill the memory that there is for them")
+        self.body_bytes += size
+
+
+class InFlightRequest:
+    """What one request holds."""
+
+    def __init__(self, room: InFlight) -> None:
+        self._room = room
+        self.body_bytes = 0
+
+    def take(self, size: int) -> None:
+        """Hold so many bytes more, until the request is answered."""
+        self._room.take(size)
+        self.body_bytes += size
+
+
+def _full(why: str) -> TooManyRequests:
+    return TooManyRequests(f"{why}; try again later", details={"retryAfterSeconds": _RETRY_SECONDS})

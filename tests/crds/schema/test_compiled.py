@@ -14,8 +14,8 @@ from support import structural_walk as walk
 from support.effort import examples
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.crds.schema import Structure, structural_errors, structural_schema, structure
+from vacate.crds.schema.compiled import unknown_paths
 from vacate.crds.schema.fastcheck import fits, knows
-from vacate.crds.schema.unknownfields import unknown_paths
 
 pytestmark = pytest.mark.unit
 

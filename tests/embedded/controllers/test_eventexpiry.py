@@ -10,7 +10,7 @@ from support.simulated.workloads import in_world
 from vacate.api.kinds import DEPLOYMENTS, EVENTS
 from vacate.api.times import LATEST
 from vacate.api.types import Event, ObjectMeta
-from vacate.embedded.controllers.eventexpiry.expiry import expires_at
+from vacate.embedded.controllers.eventexpiry.controller import expires_at
 from vacate.sim.cluster import World
 from vacate.testing import deployment
 

@@ -17,8 +17,7 @@ from vacate.api.types.core import NodeSpec, NodeStatus, Taint
 from vacate.api.types.meta import Condition
 from vacate.client.client import Client
 from vacate.client.codec import codec_for
-from vacate.embedded.controllers.podgc.controller import PodGarbageCollector
-from vacate.embedded.controllers.podgc.reasons import surplus
+from vacate.embedded.controllers.podgc.controller import PodGarbageCollector, surplus
 from vacate.runtime.dependencies import Dependencies
 from vacate.sim.cluster import World
 from vacate.testing import pod

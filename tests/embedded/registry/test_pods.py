@@ -9,7 +9,7 @@ import pytest
 from embedded.registry.given import CLASSES, GONE, context, errors_of, made, stepped
 from vacate.api import kinds
 from vacate.api.kinds import PODS, REPLICASETS
-from vacate.embedded.registry.core.pods.qosclass import quality_of
+from vacate.embedded.registry.core.pods.strategy import quality_of
 from vacate.embedded.registry.core.pods.update import FORBIDDEN
 from vacate.errors import ApiError, BadRequest
 

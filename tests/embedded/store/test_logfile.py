@@ -11,9 +11,8 @@ import pytest
 from embedded.store.harness import body, opened, pod, project
 from vacate.embedded.store.log import Record
 from vacate.embedded.store.logfile import ROWS_OF_AN_INSERT, LogFile
-from vacate.embedded.store.sqlite import SqliteLog
+from vacate.embedded.store.sqlite import SqliteLog, WorkerThread
 from vacate.embedded.store.store import Store
-from vacate.embedded.store.thread import WorkerThread
 from vacate.errors import ConfigError, StoreError, VacateError
 
 pytestmark = pytest.mark.unit

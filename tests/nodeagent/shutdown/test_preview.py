@@ -17,8 +17,7 @@ from support.simulated.shutdown_scenario import machine
 from vacate.api.installednames import labels
 from vacate.api.nodeconditions import GRACEFUL_SHUTDOWN
 from vacate.api.objects import Obj
-from vacate.cli.node.shutdown import shown_order
-from vacate.cli.node.shutdownlayout import order_lines
+from vacate.cli.node.shutdown import order_lines, shown_order
 from vacate.errors import ConfigError
 from vacate.nodeagent.shutdown.buckets import Bucket, ShutdownPod
 from vacate.nodeagent.shutdown.config import ShutdownConfig, read_config

@@ -16,8 +16,7 @@ from vacate.nodeagent.shutdown.buckets import Bucket
 from vacate.nodeagent.shutdown.config import ShutdownConfig
 from vacate.sim.cluster import World, WorldSettings
 from vacate.sim.machines.agent import AgentProgram
-from vacate.sim.machines.machine import Machine
-from vacate.sim.machines.network import MachineNetwork
+from vacate.sim.machines.machine import Machine, MachineNetwork
 from vacate.sim.machines.runtime import SimRuntime
 from vacate.sim.run import Sim, run_sim
 from vacate.testing import pod

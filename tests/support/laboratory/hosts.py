@@ -25,8 +25,7 @@ from vacate.fencing.agentprotocol import OFF
 from vacate.runtime.manager import Manager
 from vacate.sim.cluster import World
 from vacate.sim.machines.agent import AgentProgram
-from vacate.sim.machines.machine import Machine
-from vacate.sim.machines.network import MachineNetwork
+from vacate.sim.machines.machine import Machine, MachineNetwork
 from vacate.sim.machines.runs import identity_of
 from vacate.sim.process import Process
 from vacate.wiring.components import ComponentContext

@@ -22,8 +22,7 @@ from vacate.api.workloads import OPT_IN
 from vacate.client.client import Client
 from vacate.kube.exclusivevolumes import EXCLUSIVE, GATE
 from vacate.nodeagent.runtime.protocol import ContainerState
-from vacate.sim.machines.machine import Machine
-from vacate.sim.machines.network import MachineNetwork
+from vacate.sim.machines.machine import Machine, MachineNetwork
 from vacate.sim.machines.runs import identity_of
 from vacate.testing import deployment, pdb, pod, statefulset
 

@@ -12,8 +12,7 @@ from vacate.nodeagent.settings import AgentSettings
 from vacate.sim.cluster import World, WorldSettings
 from vacate.sim.faults.transport import Fault, FaultSource, Script
 from vacate.sim.machines.agent import AgentProgram
-from vacate.sim.machines.machine import Machine
-from vacate.sim.machines.network import MachineNetwork
+from vacate.sim.machines.machine import Machine, MachineNetwork
 from vacate.sim.process import Process
 from vacate.sim.run import Sim, run_sim
 from vacate.testing import pod

@@ -38,8 +38,7 @@ from vacate.nodeagent.shutdownagent.kubelet import LOWEST_PRIORITY
 from vacate.sim.cluster import World, WorldSettings
 from vacate.sim.faults.transport import NO_FAULT, Fault, FaultSource, Script
 from vacate.sim.machines.agent import AgentProgram
-from vacate.sim.machines.machine import Machine
-from vacate.sim.machines.network import MachineNetwork
+from vacate.sim.machines.machine import Machine, MachineNetwork
 from vacate.sim.machines.runtime import SimRuntime
 from vacate.sim.process import Process, Program
 from vacate.sim.run import Sim, run_sim

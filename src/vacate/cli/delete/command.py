@@ -7,19 +7,19 @@ from dataclasses import replace
 
 import click
 
+from vacate.api import kinds
 from vacate.api.integers import MAX_INT32
-from vacate.api.kinds import PODS
+from vacate.api.kinds import NODES, PODS, Kind
 from vacate.api.options import ListOptions
 from vacate.api.terminationreason import reason_complaints
 from vacate.api.types import Pod
 from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
 from vacate.cli.common.exitcodes import FAILED, complain, each, end, interrupted
-from vacate.cli.common.parameters import span_between
+from vacate.cli.common.parameters import pod_name, span_between
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.selectors import check_choice, selector_option
 from vacate.cli.common.shellcompletion import complete_deleted
-from vacate.cli.delete.names import NODE_TYPES, chosen_pods
 from vacate.cli.delete.nodes import check_lost, delete_node, lost_pods
 from vacate.cli.delete.poddeletions import DeletionOptions, PodDeletions
 from vacate.errors import ConfigError, VacateError
@@ -177,3 +177,39 @@ async def _selected(cluster: Cluster, selector: str) -> tuple[str, ...]:
     if not found.items:
         terminal.echo(f"No pods match {selector!r} in namespace {cluster.namespace}.", err=True)
     return tuple(pod.metadata.name for pod in found.items)
+
+
+POD_TYPES = ("pod", "pods", "po")
+NODE_TYPES = ("node", "nodes", "no")
+# Types of every cluster that Vacate itself never reads.
+_MORE_TYPES = (
+    "service", "services", "svc", "endpoints", "ep", "endpointslice", "endpointslices", "ingress",
+    "ingresses", "ing", "networkpolicy", "networkpolicies", "netpol", "secret", "secrets",
+    "replicationcontroller", "replicationcontrollers", "rc", "resourcequota", "resourcequotas", "quota",
+    "limitrange", "limitranges", "volumeattachment", "volumeattachments", "customresourcedefinition",
+    "customresourcedefinitions", "crd", "crds",
+)  # fmt: skip
+
+
+def _words(kind: Kind) -> tuple[str, ...]:
+    qualified = (f"{kind.singular}.{kind.group}", kind.resource) if kind.group else ()
+    return kind.singular, kind.plural, *kind.short_names, *qualified
+
+
+_KNOWN = [one for one in vars(kinds).values() if isinstance(one, Kind) and one not in (PODS, NODES)]
+_OTHER_TYPES = frozenset([*_MORE_TYPES, *(word for kind in _KNOWN for word in _words(kind))])
+
+
+def chosen_pods(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The pods, after an optional `pod`; UsageError where the first word is another type of object.
+
+    A single name is always a pod: `vacate delete job` deletes the pod job.
+    """
+    if names and names[0] in POD_TYPES:
+        return tuple(dict.fromkeys(map(pod_name, names[1:])))
+    if len(names) > 1 and names[0] in _OTHER_TYPES:
+        raise click.UsageError(
+            f"only pods and nodes can be deleted here, and {names[0]!r} is neither; write vacate delete pod "
+            f"NAME or vacate delete node NAME. For a pod that is called {names[0]}, write pod/{names[0]}."
+        )
+    return tuple(dict.fromkeys(map(pod_name, names)))

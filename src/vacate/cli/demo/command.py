@@ -10,6 +10,7 @@ import contextlib
 import tempfile
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -20,12 +21,11 @@ from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.nodemaintenance import DRAINED, NodeMaintenance
 from vacate.cli.common import terminal
 from vacate.cli.common.connection import Connection, connected
-from vacate.cli.common.program import program_name
+from vacate.cli.common.program import path_export, program_name
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.demo import workloads as app
 from vacate.cli.demo.processes import ProcessDemo
-from vacate.cli.demo.report import Summary, print_report
-from vacate.cli.demo.timeline import Timeline
+from vacate.cli.demo.timeline import LEGEND, Timeline, bar, steps_of
 from vacate.cli.demo.view import Screen, View
 from vacate.cli.drain.start import maintenance_name
 from vacate.cli.status.changes import Changes
@@ -39,6 +39,7 @@ from vacate.entropy import system_entropy
 from vacate.errors import VacateError
 from vacate.runtime.dependencies import InformerFactory
 from vacate.sdk import serve_interceptors
+from vacate.views.phrases import counted
 
 NAMESPACE = "default"
 REASON = "kernel update"
@@ -232,3 +233,68 @@ class Demo:
     def _allowed(self, name: str) -> int:
         budget = self._budgets.reader.get(NAMESPACE, name)
         return budget.status.disruptions_allowed if budget else 0
+
+
+_STEPS_WIDTH = 36  # of the column beside the strip
+_MIN_BAR, _MAX_BAR = 12, 48
+
+
+@dataclass
+class Summary:
+    """The figures of the drain."""
+
+    replicas: int
+    at_least: int
+    lowest: int = 1_000_000
+    seconds: float = 0.0
+
+
+def report(summary: Summary, node: str, timeline: Timeline, width: int) -> list[str]:
+    """All of it, line by line: at most 24 lines for the pods of the demo, so that none scrolls away."""
+    return [*timeline_lines(timeline, width), *_figures(summary, node, timeline), *next_steps()]
+
+
+def timeline_lines(timeline: Timeline, width: int) -> list[str]:
+    """Each pod beside a strip of the time that its eviction took, and the steps that it went through."""
+    names = sorted(timeline.pods)
+    widest = max(map(len, names), default=0)
+    size = min(max(width - widest - _STEPS_WIDTH - 6, _MIN_BAR), _MAX_BAR)
+    lines = [f"Timeline, 0 s to {timeline.length:.1f} s   {LEGEND}"]
+    for name in names:
+        pod_timeline = timeline.pods[name]
+        strip = bar(pod_timeline, timeline.length, size)
+        for number, step in enumerate(steps_of(pod_timeline) or [""]):
+            first = (name, strip) if not number else ("", "")
+            lines.append(f"  {first[0].ljust(widest)}  {first[1].ljust(size)}  {step}".rstrip())
+    return lines
+
+
+def next_steps() -> list[str]:
+    """What to try after the demo."""
+    name, export = program_name(), path_export()
+    return [
+        "Try next",
+        *([f"  {export}"] if export else []),
+        f"  {name} up                      a cluster to keep; says how to use kubectl",
+        f"  {name} drain NODE --dry-run    the pods in order, and what would block",
+        f"  {name} drain NODE              drain it; Ctrl-C detaches, --cancel stops it",
+        f"  {name} explain POD             why a pod is not evicted yet, and what to do",
+        "  docs/tutorial/first-interceptor.md    prepare a pod's eviction yourself",
+    ]
+
+
+def print_report(summary: Summary, node: str, timeline: Timeline) -> None:
+    """Print it as wide as the terminal is."""
+    terminal.echo_lines(report(summary, node, timeline, terminal.console().width))
+
+
+def _figures(summary: Summary, node: str, timeline: Timeline) -> list[str]:
+    gone = sum(pod_timeline.gone for pod_timeline in timeline.pods.values())
+    refused = sum(timeline.refusals.values())
+    lowest = min(summary.lowest, summary.replicas)
+    return [
+        "Summary",
+        f"  {node} was drained of {counted(gone, 'pod')} in {summary.seconds:.1f} s",
+        f"  {counted(refused, 'eviction')} refused by a disruption budget at first",
+        f"  {lowest} of {summary.replicas} web pods ready at least; the budget demands {summary.at_least}",
+    ]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -14,17 +17,18 @@ from vacate.api.options import ListOptions
 from vacate.cli.common import terminal
 from vacate.cli.common.connection import Connection, cluster_scope_options, connected
 from vacate.cli.common.kubeletconfig import read_config_file
+from vacate.cli.common.output import aligned
 from vacate.cli.common.parameters import subdomain
 from vacate.cli.common.remedies import no_node
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.serveroptions import gates_option
-from vacate.cli.node.shutdownlayout import order_lines
+from vacate.cli.common.text import columns_of, safe
 from vacate.errors import ConfigError, NotFound
 from vacate.features import FeatureGates
 from vacate.nodeagent.shutdown.config import ShutdownConfig
 from vacate.nodeagent.shutdown.lock import delay_of
 from vacate.nodeagent.shutdown.nodepods import described
-from vacate.nodeagent.shutdown.preview import preview
+from vacate.nodeagent.shutdown.preview import PodPreview, Preview, preview
 from vacate.nodeagent.shutdown.protocol import ShutdownRefused
 from vacate.nodeagent.shutdown.state import BESIDE_KUBELET, SHORT_DELAY
 from vacate.nodeagent.shutdownagent.apipods import MIRROR
@@ -104,3 +108,52 @@ def shown_order(
 def _is_agent(pod: AgentPod) -> bool:
     own = labels(SHUTDOWN_AGENT.removeprefix("vacate-"))
     return own.items() <= pod.metadata.labels.items()
+
+
+_HEADER = ("BUCKET", "PERIOD", "LATEST START", "POD", "PRIORITY", "GRACE", "INTERCEPTORS", "ALLOTTED")
+_NARROWEST = 20
+_INDENT = "  "
+
+
+def order_lines(order: Preview, width: int = 0) -> list[str]:
+    """All of it. Without a width it is a table, however wide; a pod's name is never cut or broken."""
+    if not order.rows:
+        return [order.headline]
+    table = aligned([_HEADER, *map(_cells, order.rows)])
+    if width and max(map(columns_of, table)) > width:
+        return [order.headline, *_blocks(order.rows, width)]
+    return [order.headline, *table]
+
+
+def _cells(row: PodPreview) -> tuple[str, ...]:
+    if not row.pod:
+        return (row.bucket, row.period, "-", "none: skipped", "", "", "", "")
+    shown = (row.pod, row.priority, row.grace, row.interceptors or "-", row.allotted)
+    return (row.bucket, row.period, row.latest_start, *shown)
+
+
+def _blocks(rows: Sequence[PodPreview], width: int) -> list[str]:
+    """What the pods of a bucket have in common is printed once."""
+    lines: list[str] = []
+    for (bucket, period, start), pods in itertools.groupby(
+        rows, key=lambda row: (row.bucket, row.period, row.latest_start)
+    ):
+        begins = f"starts at {start} at the latest" if start else "no pods, skipped"
+        lines += _wrapped(f"bucket {bucket}: {period}, {begins}", width, 0)
+        for one in pods if start else ():
+            lines.append(_INDENT + safe(one.pod))
+            prepare = f"interceptors {one.interceptors}, " if one.interceptors else ""
+            words = f"priority {one.priority}, grace {one.grace}, {prepare}allotted {one.allotted}"
+            lines += _wrapped(words, width, 2)
+    return lines
+
+
+def _wrapped(text: str, width: int, depth: int) -> list[str]:
+    first, more = _INDENT * depth, _INDENT * (depth + 1)
+    return textwrap.wrap(
+        text,
+        max(width, _NARROWEST),
+        initial_indent=first,
+        subsequent_indent=more,
+        break_on_hyphens=False,
+    )

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 
+from vacate.api.kinds import FENCINGPOLICIES, NODES, PODS
 from vacate.api.objectidentity import identity_of
+from vacate.api.types import Node, Pod
+from vacate.api.types.fencingpolicy import FencingPolicy
 from vacate.cli.common import terminal
 from vacate.cli.common.apis import api_option, chosen_api
 from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
 from vacate.cli.common.exitcodes import interrupted
 from vacate.cli.common.managerwatch import read_manager_health
-from vacate.cli.common.output import NAME, WIDE, output_option, print_objects
+from vacate.cli.common.output import NAME, WIDE, aligned, output_option, print_objects
 from vacate.cli.common.parameters import pod_name
 from vacate.cli.common.program import program_name
 from vacate.cli.common.queries import list_budgets, list_maintenances, list_nodes, list_requests, named_pod
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.selectors import selector_option
 from vacate.cli.common.shellcompletion import complete_pods
+from vacate.cli.common.text import safe
 from vacate.cli.drains import open_drains_lines
 from vacate.cli.explain.volumes import volumes_notes
-from vacate.cli.status.layout import layout
-from vacate.cli.status.nodes import show_nodes
+from vacate.cli.status.layout import compact, fitted, layout, wrapped
 from vacate.cli.status.order import KEYS, in_order
 from vacate.cli.status.presence import left_over
 from vacate.cli.status.view import View
@@ -29,8 +34,9 @@ from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.registry import DIALECTS
 from vacate.views.maintenance import refused_lines
 from vacate.views.managerhealth import unattended_maintenance, unattended_request, waiting_requests
+from vacate.views.noderows import HEADER, NodeRow, node_rows
 from vacate.views.nodeshutdowns import shutdown_lines
-from vacate.views.phrases import command_line, counted
+from vacate.views.phrases import NOTHING, command_line, counted
 from vacate.views.statusrows import refusal_notes, row_of, unreadable_row
 
 
@@ -158,3 +164,65 @@ def _say_unreadable(count: int) -> None:
     if count:
         text = f"Requests that cannot be decoded are not processed: {count}."
         terminal.echo(f"{text} `{program_name()} explain POD` shows why.", err=True)
+
+
+async def show_nodes(cluster: Cluster, output: str) -> None:
+    """All nodes, those in trouble first."""
+    if output not in ("", WIDE):
+        found = (await cluster.client.list(NODES)).items
+        print_objects(list(found), output, name=lambda one: f"node/{one['metadata']['name']}")
+        return
+    nodes = (await cluster.client.list(NODES, into=Node)).items
+    pods = (await cluster.client.list(PODS, into=Pod)).items
+    rows = node_rows(nodes, pods, await _policies(cluster), cluster.clock.now())
+    if not rows:
+        terminal.echo("No nodes.", err=True)
+        return
+    terminal.echo_lines(node_layout(rows, 0 if output == WIDE else terminal.columns()))
+
+
+async def _policies(cluster: Cluster) -> list[FencingPolicy]:
+    """None where the cluster does not serve them, or the user may not read them."""
+    try:
+        return list((await cluster.client.list(FENCINGPOLICIES, into=FencingPolicy)).items)
+    except (NotFound, Forbidden):
+        return []
+
+
+def node_layout(rows: Sequence[NodeRow], width: int = 0) -> list[str]:
+    """The lines below a header. Without a width nothing is cut, however long it is."""
+    table = [HEADER, *map(_cells, rows)]
+    if not width:
+        return [line.rstrip() for line in aligned(table)]
+    return fitted(table, width) or _compact(rows, width) or _blocks(rows, width)
+
+
+def _cells(row: NodeRow) -> tuple[str, ...]:
+    return (row.name, row.state, row.since, row.fencing, str(row.waiting or NOTHING), row.message)
+
+
+def _compact(rows: Sequence[NodeRow], width: int) -> list[str]:
+    """Which node, how it stands, for how long, and the rest in a few words."""
+    own = [(row.name, row.state, row.since, _detail(row)) for row in rows]
+    return compact([(*HEADER[:3], "DETAIL"), *own], width)
+
+
+def _blocks(rows: Sequence[NodeRow], width: int) -> list[str]:
+    """Each node on a line of its own, and what there is to say about it below."""
+    lines: list[str] = []
+    for row in rows:
+        lines.append(safe(row.name))
+        state = f"{row.state} for {row.since}" if row.since != NOTHING else row.state
+        lines += wrapped(safe(state), width)
+        lines += wrapped(safe(_detail(row)), width)
+    return lines
+
+
+def _detail(row: NodeRow) -> str:
+    """What the columns beside node, state and time say, as one phrase, or nothing."""
+    parts = [
+        f"fencing: {row.fencing}" if row.fencing != NOTHING else "",
+        f"{row.waiting} {'pod waits' if row.waiting == 1 else 'pods wait'}" if row.waiting else "",
+        row.message,
+    ]
+    return "; ".join(part for part in parts if part)

@@ -8,7 +8,7 @@ waits until the other's time is over, and begins that fence anew.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -16,6 +16,7 @@ from vacate.api.kinds import FENCINGPOLICIES, NODES
 from vacate.api.times import after
 from vacate.api.types import Node
 from vacate.api.types.fencingpolicy import CONFIRMING, FAILED, FENCED, FENCING, FencingPolicy, NodeFencing
+from vacate.clock import PassiveClock
 from vacate.controllers.fencing import events
 from vacate.controllers.fencing.caches import (
     FencingCaches,
@@ -26,7 +27,6 @@ from vacate.controllers.fencing.caches import (
 )
 from vacate.controllers.fencing.fencer import Fencer
 from vacate.controllers.fencing.leases import LeaseObservation, Reports, read_reports
-from vacate.controllers.fencing.outagetimes import OutageTimes
 from vacate.controllers.fencing.recovery import Recovery
 from vacate.controllers.fencing.reportbackoff import ReportBackoff
 from vacate.controllers.fencing.stepresults import StepResult, seconds_held
@@ -293,3 +293,24 @@ def _why(row: NodeFencing) -> str:
 
 def _earlier(one: dt.datetime | None, other: dt.datetime | None) -> dt.datetime | None:
     return min((at for at in (one, other) if at is not None), default=None)
+
+
+class OutageTimes:
+    """Remembers the first sight of each outage. A process that starts in the middle of one counts anew."""
+
+    def __init__(self, clock: PassiveClock) -> None:
+        self._clock = clock
+        # By UID: the outage, and the sight on the monotonic clock. A wall clock that is set fences nobody.
+        self._first: dict[str, tuple[dt.datetime | None, float]] = {}
+
+    def of(self, nodes: Sequence[Node]) -> Mapping[str, dt.datetime]:
+        """By UID, since when the nodes that are unreachable now have been seen as such."""
+        found, now = {}, self._clock.monotonic()
+        for node in nodes:
+            if readiness(node) == "Unknown":
+                outage = lost_since(node)
+                known, seen = self._first.get(node.metadata.uid, (outage, now))
+                found[node.metadata.uid] = (outage, seen if known == outage else now)
+        self._first = found
+        wall = self._clock.now()
+        return {uid: after(wall, seen - now) for uid, (_, seen) in found.items()}

@@ -7,16 +7,17 @@ when the node reports again.
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 from collections.abc import Iterable
 
 from vacate.api.kinds import NODES, PODS
 from vacate.api.objects import Obj
-from vacate.api.types import Node, Pod
+from vacate.api.times import format_time
+from vacate.api.types import Node, Pod, condition
 from vacate.cache.indexes import NODE, PLACED
 from vacate.client.requests import STRATEGIC_PATCH
-from vacate.controllers.nodedown.condition import needs_change, partition_condition
 from vacate.errors import Conflict, NotFound
-from vacate.kube.nodes import readiness
+from vacate.kube.nodes import NODE_DOWN, readiness
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.reconcile import Done, Key, Outcome
@@ -81,3 +82,36 @@ def _lost_or_back(old: Node | None, new: Node | None) -> bool:
     if old is None or new is None:
         return new is not None
     return (readiness(old) == "Unknown") != (readiness(new) == "Unknown")
+
+
+PARTITIONED, REPORTING = "NodePartitioned", "NodeReporting"
+
+
+def needs_change(pod: Pod, node: Node) -> bool:
+    """Whether the pod does not say what is true of its node; one that has terminated says nothing."""
+    known = condition(pod.status.conditions, NODE_DOWN)
+    was_down = known is not None and known.status == "True"
+    return was_down != (readiness(node) == "Unknown") and not pod.terminal
+
+
+def partition_condition(node: Node, now: dt.datetime) -> Obj:
+    """The condition that pods of the node must have."""
+    is_down = readiness(node) == "Unknown"
+    return {
+        "type": NODE_DOWN,
+        "status": "True" if is_down else "False",
+        "reason": PARTITIONED if is_down else REPORTING,
+        "message": _message(node) if is_down else f"Node {node.metadata.name} reports again.",
+        "lastTransitionTime": format_time(now),
+    }
+
+
+def _message(node: Node) -> str:
+    name, ready = node.metadata.name, condition(node.status.conditions, "Ready")
+    since = ready.last_transition_time if ready else None
+    when = f" since {format_time(since)}" if since else ""
+    return (
+        f"Node {name} counts as unreachable{when}: the processes of the pod may still run there. "
+        "A deletion stays incomplete until the node reports, is fenced, or is gone for good and its Node "
+        "object is deleted."
+    )

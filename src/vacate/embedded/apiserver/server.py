@@ -6,11 +6,13 @@ Identify, read the address, authorise, and only then look whether there is anyth
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+
+from prometheus_client import Counter, Gauge, Histogram
 
 from vacate import errors
 from vacate.api.identity import User
-from vacate.api.kinds import Kind
+from vacate.api.kinds import ALL_VERBS, Kind
 from vacate.embedded.apiserver import discovery, openapi
 from vacate.embedded.apiserver import nonresource as health
 from vacate.embedded.apiserver.accessreviews import answer_review
@@ -19,9 +21,8 @@ from vacate.embedded.apiserver.auth.impersonation import Impersonation
 from vacate.embedded.apiserver.call import Call, dry_run_directives
 from vacate.embedded.apiserver.customresources import Verb, answer_checked
 from vacate.embedded.apiserver.fieldvalidation import field_validation
-from vacate.embedded.apiserver.metrics import RequestMetrics
 from vacate.embedded.apiserver.request.body import read_object
-from vacate.embedded.apiserver.request.route import Route, route
+from vacate.embedded.apiserver.request.route import KINDS, Route, route
 from vacate.embedded.apiserver.response import objects
 from vacate.embedded.apiserver.storage import Storage
 from vacate.embedded.apiserver.subresources.table import SUBRESOURCES
@@ -38,7 +39,7 @@ from vacate.httpserver.connection import MAX_BODY_BYTES
 from vacate.httpserver.health import Health
 from vacate.httpserver.responses import refusal
 from vacate.metrics import Metrics
-from vacate.wire.message import Request, Response
+from vacate.wire.message import Request, Response, Stream
 
 VERBS: Mapping[str, Verb] = {
     "get": get,
@@ -212,3 +213,64 @@ def _store_refusal(error: errors.StoreError) -> errors.ApiError:
     if isinstance(error, errors.StoreReadOnly):
         return errors.ServiceUnavailable(str(error))
     return errors.InternalError(f"the storage refused: {error}")
+
+
+_VERBS = frozenset({*ALL_VERBS, "head", "post", "put"})
+
+
+class RequestMetrics:
+    """Remembers the label children of everything that has been answered before."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+        self._counters: dict[tuple[str, str, str, str, str, int], Counter] = {}
+        self._timers: dict[tuple[str, str], Histogram] = {}
+
+    def answered(self, address: Route, code: int, seconds: float) -> None:
+        """One more answer. Addresses that nobody serves share one label, or strangers could fill memory."""
+        kind = KINDS.get((address.group, address.version, address.resource))
+        verb = address.verb if address.verb in _VERBS else "other"
+        if kind is None:
+            key = (verb, "", "", "", "", code)
+        else:
+            subresource = address.subresource if kind.subresource(address.subresource) else ""
+            key = (verb, kind.group, kind.version, kind.plural, subresource, code)
+        self._counter(key).inc()
+        if verb != "watch":
+            self._timer((verb, key[3])).observe(seconds)
+
+    def watched(self, address: Route, stream: Stream) -> Stream:
+        """The stream of a watch that was opened, counted until it is closed."""
+        return _Counted(stream, self._metrics.watches.labels(address.resource))
+
+    def _counter(self, key: tuple[str, str, str, str, str, int]) -> Counter:
+        child = self._counters.get(key)
+        if child is None:
+            child = self._counters[key] = self._metrics.requests.labels(*map(str, key))
+        return child
+
+    def _timer(self, key: tuple[str, str]) -> Histogram:
+        child = self._timers.get(key)
+        if child is None:
+            child = self._timers[key] = self._metrics.request_seconds.labels(*key)
+        return child
+
+
+class _Counted:
+    """A stream that counts as one watcher for as long as it is open."""
+
+    def __init__(self, stream: Stream, gauge: Gauge) -> None:
+        self._stream = stream
+        self._gauge: Gauge | None = gauge
+        gauge.inc()
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        """The chunks of the stream itself."""
+        return aiter(self._stream)
+
+    async def aclose(self) -> None:
+        """Close the stream. May be called twice."""
+        if self._gauge is not None:
+            self._gauge.dec()
+            self._gauge = None
+        await self._stream.aclose()

@@ -6,15 +6,20 @@ import asyncio
 import contextlib
 import datetime as dt
 import errno
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from multidict import CIMultiDict
+
 from vacate.admission.pods.forcedeletion import Guard
 from vacate.api.identity import MASTERS, StatusAuthority
+from vacate.client.config import ClusterConfig
+from vacate.client.http import HttpTransport
+from vacate.client.http import Limits as ClientLimits
 from vacate.client.kubeconfigwriter import KubeconfigEntry, write_kubeconfig
-from vacate.clock import SystemClock
+from vacate.clock import PassiveClock, SystemClock
 from vacate.embedded.apiserver.auth.authentication import read_token_file
 from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.embedded.apiserver.server import ApiServer
@@ -24,7 +29,6 @@ from vacate.embedded.cluster.apiserver import ServerParts, open_server
 from vacate.embedded.cluster.certificates import Pki
 from vacate.embedded.cluster.controlplane import HOOKS, ControlPlane
 from vacate.embedded.cluster.directory import Folder, FolderLock
-from vacate.embedded.cluster.nodelogs import NodeLogs
 from vacate.embedded.nodes.nodeobjects import shapes
 from vacate.embedded.nodes.settings import NodeSettings
 from vacate.embedded.store.compaction import Compactor, Retention
@@ -42,7 +46,9 @@ from vacate.metrics import Metrics
 from vacate.nodeagent.agent import NodeAgent
 from vacate.nodeagent.settings import AgentSettings
 from vacate.nodeagent.volumes.storage import log_files
+from vacate.pki.issue import KeyPair
 from vacate.pki.tls import server_ssl_context
+from vacate.wire.message import Query, Request, Response, Stream
 from vacate.wiring.components import ComponentContext, ControllerDescriptor
 from vacate.wiring.controllers import enabled
 from vacate.wiring.hooks import hook_controllers
@@ -261,3 +267,49 @@ def _cannot_listen(port: int, error: OSError) -> ConfigError:
             f"--port: {port} is taken by another program; choose another, or 0 for any free one"
         )
     return ConfigError(f"--port: cannot listen on {HOST}:{port}: {error.strerror}")
+
+
+_MAX_SILENT_SECONDS = 365 * 86_400.0  # a container may print nothing for as long as it likes
+
+
+class NodeLogs:
+    """Asks nodes, with the API server's certificate as a client."""
+
+    def __init__(self, identity: KeyPair, clock: PassiveClock) -> None:
+        self._identity, self._clock = identity, clock
+
+    async def __call__(self, host: str, port: int, path: str, query: Query) -> Response:
+        """What the node answers; TransportError where it does not."""
+        name = f"[{host}]" if ":" in host else host
+        config = ClusterConfig(
+            f"https://{name}:{port}",
+            insecure=True,
+            client_certificate=self._identity.certificate_pem,
+            client_key=self._identity.key_pem,
+        )
+        transport = HttpTransport(config, self._clock, ClientLimits(silence_seconds=_MAX_SILENT_SECONDS))
+        try:
+            answer = await transport.send(Request("GET", path, query, CIMultiDict(), b""))
+        except BaseException:
+            await transport.aclose()
+            raise
+        if isinstance(answer.body, bytes):
+            await transport.aclose()
+            return Response(answer.status, answer.body, answer.content_type)
+        return Response(answer.status, _Passed(answer.body, transport), answer.content_type)
+
+
+class _Passed:
+    """A stream from a node; its connection is closed with it."""
+
+    def __init__(self, stream: Stream, transport: HttpTransport) -> None:
+        self._stream, self._transport = stream, transport
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for chunk in self._stream:
+            yield chunk
+
+    async def aclose(self) -> None:
+        """Close both."""
+        await self._stream.aclose()
+        await self._transport.aclose()

@@ -8,14 +8,13 @@ from dataclasses import replace
 
 import msgspec
 
-from vacate.api.events import WARNING, EventNote, regarding
+from vacate.api.events import NORMAL, WARNING, EventNote, regarding
 from vacate.api.kinds import PODS
 from vacate.api.options import DeleteOptions
 from vacate.cache.reader import Reader
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.embedded.nodes.adoption import adopt
-from vacate.embedded.nodes.events import event_notes
-from vacate.embedded.nodes.podlifecycle import advance, next_moment, waits_to_start
+from vacate.embedded.nodes.podlifecycle import PodLifecycle, advance, next_moment, waits_to_start
 from vacate.embedded.nodes.podstatus import Addresses, status_of
 from vacate.embedded.nodes.projections import BY_NODE, SimulatedPod
 from vacate.embedded.nodes.settings import NodeSettings
@@ -199,3 +198,23 @@ def _newer(written: SimulatedPod | None, cached: SimulatedPod) -> SimulatedPod:
     if written is None or written.metadata.uid != cached.metadata.uid:
         return cached
     return max(cached, written, key=lambda pod: int(pod.metadata.resource_version or 0))
+
+
+def event_notes(before: PodLifecycle | None, after: PodLifecycle, pod: SimulatedPod) -> list[EventNote]:
+    """The events of a step, in the kubelet's words."""
+    if before is None:
+        return []
+    about = regarding(PODS, pod)
+    notes: list[EventNote] = []
+    for container in pod.spec.containers:
+        if after.running and after.began != before.began:
+            notes.append(EventNote(about, NORMAL, "Created", "Container created"))
+            notes.append(EventNote(about, NORMAL, "Started", "Container started"))
+        if after.stopping and not before.stopping and before.running:
+            notes.append(EventNote(about, NORMAL, "Killing", f"Stopping container {container.name}"))
+        if after.backoff > 0 and after.failures > before.failures:
+            meta = pod.metadata
+            where = f"{container.name} in pod {meta.name}_{meta.namespace}({meta.uid})"
+            message = f"Back-off restarting failed container {where}"
+            notes.append(EventNote(about, WARNING, "BackOff", message))
+    return notes

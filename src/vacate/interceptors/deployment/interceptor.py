@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from vacate.api.types import Deployment, Pod
@@ -12,13 +12,14 @@ from vacate.api.workloads import AUTOSCALER_INTERCEPTOR, DEPLOYMENT_INTERCEPTOR
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.interceptors.decision import Decision, Wait
-from vacate.interceptors.deployment.batches import decide_batch
 from vacate.interceptors.deployment.decision import (
     UNREADY,
     WaitState,
     decide,
+    is_overdue,
     is_unready,
     left_to_autoscaler,
+    limit_of,
     seen,
     unless_refused,
 )
@@ -27,12 +28,15 @@ from vacate.interceptors.surge.holding import Holding
 from vacate.interceptors.surge.livepods import LivePods
 from vacate.interceptors.surge.view import SurgeView, is_handed_over
 from vacate.interceptors.turns import GIVE_WAYS, SharedHandlers, decided, interceptor_for
-from vacate.kube.evictionbatches import goes_in_batches
-from vacate.kube.surge import is_in_surge, record_of
+from vacate.kube.availability import is_available
+from vacate.kube.deletionorder import is_active
+from vacate.kube.evictionbatches import goes_in_batches, unavailable_limit
+from vacate.kube.surge import is_in_surge, is_rolling_out, record_of
 from vacate.runtime.controller import Controller
 from vacate.runtime.dependencies import Dependencies
 from vacate.sdk.interceptors.context import EvictionContext
 from vacate.sdk.values import Declined, Finished, Outcome
+from vacate.views.phrases import counted
 
 POLL_SECONDS = 1.0
 """Seconds between two looks at the caches."""
@@ -152,3 +156,30 @@ class _Turn:
         """Note a rollout that begins or ends, and how often others have ended a surge."""
         self.in_surge = is_in_surge(deployment, self.uid)
         self.waited = seen(self.waited, deployment, gave_way, now, inside=self.in_surge)
+
+
+def decide_batch(
+    deployment: Deployment,
+    uid: str,
+    pods: Sequence[Pod],
+    handed_over: Collection[str],
+    waited: WaitState,
+    now: dt.datetime,
+) -> Decision:
+    """The decision about the pod of that UID. Pods that were handed over count as gone already."""
+    name = deployment.metadata.name
+    if is_rolling_out(deployment):
+        if is_overdue(waited.rolling_since, deployment, now):
+            return Declined(f"a rollout of Deployment {name} is in progress and does not end")
+        return Wait(f"Waiting for the rollout of Deployment {name} to end.")
+    limit, wait = unavailable_limit(deployment), deployment.spec.min_ready_seconds
+    staying = [pod for pod in pods if is_active(pod) and pod.metadata.uid not in (*handed_over, uid)]
+    available = sum(is_available(pod, wait, now) for pod in staying)
+    if available >= deployment.spec.replicas - limit:
+        return Finished(f"Deployment {name} may have {counted(limit, 'unavailable pod')}.")
+    wanted = deployment.spec.replicas
+    counts = f"{available} other pods of Deployment {name} are available, and {wanted - limit} must be"
+    if is_overdue(waited.unchanged_since, deployment, now):
+        seconds = limit_of(deployment)
+        return Declined(f"{counts}: that has not changed for {seconds} s")
+    return Wait(f"Waiting for the next batch: {counts}.")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import datetime as dt
 
 from vacate.api.kinds import CRONJOBS, JOBS
+from vacate.api.text import plain
 from vacate.api.types.batch import Job
 from vacate.cache.informer import Informer
 from vacate.errors import AlreadyExists, Forbidden, Invalid, NotFound
+from vacate.interceptors.decision import Wait
 from vacate.interceptors.hooks.annotations import HookRefused, JobHook
-from vacate.interceptors.hooks.decision import Deadline, Failed
-from vacate.interceptors.hooks.jobstatus import JobStep, decide_job
+from vacate.interceptors.hooks.decision import Deadline, Failed, overdue
 from vacate.interceptors.hooks.jobtemplate import job_from, job_name
 from vacate.interceptors.hooks.names import JOB_REQUEST
 from vacate.interceptors.turns import decided
@@ -18,6 +19,7 @@ from vacate.runtime.dependencies import Dependencies
 from vacate.sdk.errors import PreparationFailed
 from vacate.sdk.interceptors.context import EvictionContext
 from vacate.sdk.values import Finished, OnFailure
+from vacate.views.phrases import counted
 
 POLL_INTERVAL_SECONDS = 2.0
 """Seconds between two looks at the cache."""
@@ -112,3 +114,25 @@ class JobTurns:
         if made is None:
             raise HookRefused(f"Job {job_name(request)} was deleted as soon as it was created")
         return made
+
+
+_SHOWN = 300
+
+JobStep = Wait | Finished | Failed
+
+
+def decide_job(name: str, job: Job | None, now: dt.datetime, deadline: dt.datetime) -> JobStep:
+    """Done, failed, or not yet. A Job that is gone before it has ended was stopped by someone."""
+    if job is None or job.metadata.deletion_timestamp is not None:
+        return Failed(f"Job {name} was deleted before it was complete")
+    if job.complete:
+        return Finished(f"Job {name} is complete.")
+    if (failure := job.failure) is not None:
+        why = plain(failure.message, _SHOWN) or failure.reason or "its status gives no reason"
+        return Failed(f"Job {name} failed: {plain(why, _SHOWN)}")
+    if now >= deadline:
+        return overdue(f"Job {name} was not complete", now, deadline)
+    status = job.status
+    running = f"{counted(status.active, 'pod')} active" if status.active else "no pod is active yet"
+    failed = f", {counted(status.failed, 'pod')} failed" if status.failed else ""
+    return Wait(f"Job {name}: {running}{failed}.")

@@ -8,18 +8,20 @@ write nothing but their own turns.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from vacate.api.events import NORMAL, WARNING, EventNote, regarding
 from vacate.api.kinds import DEPLOYMENTS, REPLICASETS
 from vacate.api.types import Deployment, HorizontalPodAutoscaler, ObjectMeta, Pod, ReplicaSet
+from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.errors import NotFound
+from vacate.eviction.model import Stage
+from vacate.eviction.records.reader import recorded_stage
 from vacate.interceptors.deployment.decision import is_unready
 from vacate.interceptors.surge import events
 from vacate.interceptors.surge.deletioncost import PodMarks
 from vacate.interceptors.surge.downscale import is_downscale
-from vacate.interceptors.surge.evictionreport import report_change
 from vacate.interceptors.surge.plan import CleanUp, Nothing, Scale, Turn, plan
 from vacate.interceptors.surge.record import is_last_writer, remove_record, writers
 from vacate.interceptors.surge.view import SurgeView
@@ -28,6 +30,8 @@ from vacate.kube.deletionorder import is_active
 from vacate.kube.patches import guarded
 from vacate.kube.surge import (
     DEPLOYMENT_ANNOTATIONS,
+    IN_PROGRESS,
+    REPLICAS_TO_EVICT,
     SURGE,
     is_covered,
     is_settled,
@@ -225,3 +229,17 @@ def _has_ours(meta: ObjectMeta) -> bool:
 
 def _key(deployment: Deployment) -> Key:
     return Key(deployment.metadata.namespace, deployment.metadata.name)
+
+
+_WITHOUT_INTERCEPTOR = (Stage.EVICTING, Stage.BLOCKED)
+
+
+def report_change(
+    annotations: Mapping[str, str], requests: Sequence[EvictionRequest]
+) -> dict[str, str | None]:
+    """What to change about the annotations, as a merge patch has it; empty where they are right."""
+    wanted: dict[str, str | None] = dict.fromkeys((REPLICAS_TO_EVICT, IN_PROGRESS))
+    if requests:
+        prepared = any(recorded_stage(one) not in _WITHOUT_INTERCEPTOR for one in requests)
+        wanted = {REPLICAS_TO_EVICT: str(len(requests)), IN_PROGRESS: str(prepared).lower()}
+    return {key: value for key, value in wanted.items() if annotations.get(key) != value}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
+from itertools import permutations
 
 from vacate.sim.auditlog import RecordedRequest
 from vacate.sim.invariants.completion import completion_breaches
 from vacate.sim.invariants.evictions import eviction_breaches
-from vacate.sim.invariants.exclusion import second_requests
 from vacate.sim.invariants.history import Place, RequestHistory
 from vacate.sim.invariants.turns import turn_breaches
 
@@ -41,3 +41,19 @@ def breaches(
         yield from storms(history)
     yield from second_requests(histories)
     yield from eviction_breaches(heard, histories, controllers)
+
+
+CREATION_RACE_SECONDS = 1.0
+"""Seconds: requests that are created within one moment may miss each other."""
+
+
+def second_requests(histories: Sequence[RequestHistory]) -> Iterator[str]:
+    """Requests that were created although another went on for the same pod by another API."""
+    for new, other in permutations(histories, 2):
+        for step in new.steps:
+            if step.before is not None or step.after is None:
+                continue
+            seen = list(other.during(step.place, step.at - CREATION_RACE_SECONDS, step.at))
+            if all(one is not None and not one.request.complete for one in seen):
+                kinds = f"{new.dialect.kind.kind} was created while its {other.dialect.kind.kind} went on"
+                yield f"{step}: an {kinds}"

@@ -7,8 +7,7 @@ import pytest
 from vacate.api.identity import User, service_account_groups, service_account_user, split_service_account
 from vacate.api.objects import Obj
 from vacate.api.policyrules import Rule
-from vacate.embedded.apiserver.auth.rbacpolicy import Policy, RoleRef, effective_rules
-from vacate.embedded.apiserver.auth.rbacsubjects import Subject
+from vacate.embedded.apiserver.auth.rbacpolicy import Policy, RoleRef, Subject, effective_rules
 
 pytestmark = pytest.mark.unit
 

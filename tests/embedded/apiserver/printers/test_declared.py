@@ -11,7 +11,7 @@ from vacate.api.objects import Obj
 from vacate.crds.catalogue import DECLARATIONS
 from vacate.crds.customresource import CustomResource
 from vacate.crds.fencingpolicy import FENCINGPOLICY
-from vacate.embedded.apiserver.printers.declared import _STEP, printer_of_declaration
+from vacate.embedded.apiserver.printers.registry import _STEP, printer_of_declaration
 
 pytestmark = pytest.mark.unit
 

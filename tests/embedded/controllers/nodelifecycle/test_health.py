@@ -10,9 +10,9 @@ import pytest
 
 from support.workload_objects import NOW, ago, make_node, make_pod
 from vacate.api.types import Condition, Node, Taint
-from vacate.embedded.controllers.disruption.stalecondition import stale_at
+from vacate.embedded.controllers.disruption.stale import stale_at
 from vacate.embedded.controllers.nodelifecycle.health import next_taints, silent_at, unknown_conditions
-from vacate.embedded.controllers.tainteviction.deadline import evict_at
+from vacate.embedded.controllers.tainteviction.controller import evict_at
 
 pytestmark = pytest.mark.unit
 

@@ -17,15 +17,15 @@ from vacate.api.objects import Obj
 from vacate.api.options import DeleteOptions
 from vacate.api.types import Node, PersistentVolume, Pod, StatefulSet
 from vacate.controllers.nodedown import controller as nodedown
-from vacate.controllers.nodedown.condition import needs_change
+from vacate.controllers.nodedown.controller import needs_change
 from vacate.embedded.controllers.controllerrevisions.history import Recorded
 from vacate.embedded.controllers.podgc import controller as podgc
-from vacate.embedded.controllers.podgc.reasons import Reason, reason_to_remove
+from vacate.embedded.controllers.podgc.controller import Reason, reason_to_remove
 from vacate.embedded.controllers.statefulset import controller as statefulset_controller
 from vacate.embedded.controllers.statefulset import plan as plan_of_members
+from vacate.embedded.controllers.statefulset.controller import PodWriter
 from vacate.embedded.controllers.statefulset.identity import pod_name
 from vacate.embedded.controllers.statefulset.plan import Creation
-from vacate.embedded.controllers.statefulset.pods import PodWriter
 from vacate.errors import NotFound
 from vacate.kube.nodes import readiness
 from vacate.nodeagent.model import PodProgress

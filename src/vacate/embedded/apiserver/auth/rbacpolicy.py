@@ -10,13 +10,32 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from vacate.api.identity import User, quote
+from vacate.api.identity import User, quote, service_account_user
 from vacate.api.objects import Obj, name_of, namespace_of
 from vacate.api.policyrules import Rule
 from vacate.api.selectors.labels import selector_of
 from vacate.embedded.apiserver.auth.rbacrules import rules_of
-from vacate.embedded.apiserver.auth.rbacsubjects import Subject
 from vacate.errors import VacateError
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A user, a group or a service account, as a binding names it."""
+
+    kind: str
+    name: str
+    namespace: str = ""
+
+    def applies_to(self, user: User, namespace: str = "") -> bool:
+        """Whether the user is meant, by a binding in that namespace or by one for the whole cluster."""
+        if self.kind == "User":
+            return user.name == self.name
+        if self.kind == "Group":
+            return self.name in user.groups
+        if self.kind == "ServiceAccount":
+            home = self.namespace or namespace
+            return bool(home) and user.name == service_account_user(home, self.name)
+        return False
 
 
 @dataclass(frozen=True, slots=True)

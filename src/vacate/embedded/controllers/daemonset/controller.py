@@ -6,15 +6,18 @@ import datetime as dt
 from collections.abc import Iterable, Sequence
 
 from vacate.api.kinds import DAEMONSETS, NODES, PODS
-from vacate.api.types import DaemonSet, Node, Pod
+from vacate.api.types import ControllerRevision, DaemonSet, Node, Pod
 from vacate.api.types.apps import DaemonSetStatus
 from vacate.cache.indexes import CONTROLLED
 from vacate.embedded.controllers.backoff import retry_backoff
 from vacate.embedded.controllers.controllerrevisions.controller import RevisionedController, Step
 from vacate.embedded.controllers.controllerrevisions.history import Recorded
 from vacate.embedded.controllers.controllerrevisions.revisions import REVISION_HASH, hash_of
-from vacate.embedded.controllers.daemonset.plan import counts, plan_pods, pods_by_node
-from vacate.embedded.controllers.daemonset.pods import PodWriter
+from vacate.embedded.controllers.daemonset.nodes import new_pod
+from vacate.embedded.controllers.daemonset.plan import DaemonSetPlan, counts, plan_pods, pods_by_node
+from vacate.embedded.controllers.podcontrol import PodControl, together, unless_namespace_terminates
+from vacate.embedded.registry.apps.daemonsets import TEMPLATE_GENERATION
+from vacate.errors import VacateError
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.reconcile import Key
@@ -67,3 +70,24 @@ class DaemonSetController(RevisionedController[DaemonSet]):
         )
         used = {update, *(pod.metadata.labels.get(REVISION_HASH, "") for pod in pods)}
         return status, {one.metadata.name for one in recorded.revisions if hash_of(one) in used}, error
+
+
+class PodWriter(PodControl):
+    """Carries out plans."""
+
+    async def carry_out(
+        self, daemon_set: DaemonSet, plan: DaemonSetPlan, revision: ControllerRevision
+    ) -> VacateError | None:
+        """All of the plan; the first failure is returned after the rest was tried."""
+        failures = await together([
+            *(self._create(daemon_set, revision, node) for node in plan.create),
+            *(self.delete_one(daemon_set, one.pod, one.reason) for one in plan.delete),
+        ])  # fmt: skip
+        return next(iter(failures), None)
+
+    async def _create(
+        self, daemon_set: DaemonSet, revision: ControllerRevision, node: str
+    ) -> VacateError | None:
+        generation = daemon_set.metadata.annotations.get(TEMPLATE_GENERATION, "")
+        body = new_pod(daemon_set, revision, generation, node)
+        return unless_namespace_terminates(await self.create(daemon_set, self.send(daemon_set, body)))

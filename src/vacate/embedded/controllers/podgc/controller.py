@@ -8,30 +8,67 @@ holds for one UID.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable
+import enum
+from collections.abc import Iterable, Sequence
 
 from vacate.api.kinds import NODES, PODS
 from vacate.api.objects import Obj
 from vacate.api.options import DeleteOptions
-from vacate.api.times import format_time
+from vacate.api.times import EARLIEST, format_time
 from vacate.api.types import Node, Pod
 from vacate.cache.indexes import NODE, PLACED
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.embedded.controllers.backoff import retry_backoff
-from vacate.embedded.controllers.podgc.reasons import (
-    MESSAGES,
-    QUARANTINE,
-    TERMINATED_THRESHOLD,
-    Reason,
-    reason_to_remove,
-    surplus,
-)
 from vacate.errors import Conflict, NotFound
 from vacate.kube.nodes import out_of_service
 from vacate.kube.podend import BY_POD_GC, DISRUPTION_TARGET
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
+
+QUARANTINE = dt.timedelta(seconds=40)
+"""How long a node must be missing before its pods count as orphaned."""
+TERMINATED_THRESHOLD = 12_500
+"""How many pods that have terminated are kept."""
+
+
+class Reason(enum.StrEnum):
+    """Why a pod is removed, in the words of Kubernetes' metrics."""
+
+    ORPHANED = "orphaned"
+    UNSCHEDULED = "unscheduled"
+    OUT_OF_SERVICE = "out-of-service"
+    TERMINATED = "terminated"
+
+
+MESSAGES = {
+    Reason.ORPHANED: "PodGC: node no longer exists",
+    Reason.OUT_OF_SERVICE: "PodGC: node is out of service",
+}
+"""What the pods say whose processes were not seen to end."""
+
+
+def reason_to_remove(pod: Pod, node: Node | None) -> Reason | None:
+    """Why the pod goes; orphaned pods go only after the quarantine and a live look for their node."""
+    if pod.spec.node_name:
+        if node is None:
+            return Reason.ORPHANED
+        return Reason.OUT_OF_SERVICE if pod.terminating and out_of_service(node) else None
+    return Reason.UNSCHEDULED if pod.terminating else None
+
+
+def surplus(ended: Sequence[Pod], threshold: int) -> list[Pod]:
+    """The terminated pods above the threshold: those that were evicted first, then the oldest."""
+    ordered = sorted(ended, key=_age)
+    return ordered[: max(0, len(ended) - threshold)]
+
+
+def _age(pod: Pod) -> tuple[bool, dt.datetime, str, str]:
+    meta = pod.metadata
+    evicted = pod.status.phase == "Failed" and pod.status.reason == "Evicted"
+    created = meta.creation_timestamp or EARLIEST
+    return (not evicted, created, meta.namespace, meta.name)
+
 
 ENDED = "ended"
 _TERMINATED_PODS = Key("", ENDED)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from vacate.api.integers import parse_integer
 from vacate.api.kinds import PODS, REPLICASETS
 from vacate.api.selectors.labels import selector_of
+from vacate.api.terminationreason import DECOMMISSIONED, UPDATE
 from vacate.api.types import Pod, ReplicaSet
 from vacate.cache.indexes import CONTROLLED, CONTROLLER, orphans_of
 from vacate.embedded.controllers.backoff import retry_backoff
@@ -19,7 +21,6 @@ from vacate.embedded.controllers.replicaset.replicas import (
     pod_from_template,
     replica_set_status,
 )
-from vacate.embedded.controllers.replicaset.scaledown import scale_down_reason
 from vacate.embedded.controllers.status import write_status
 from vacate.errors import VacateError
 from vacate.kube.availability import next_check
@@ -135,3 +136,28 @@ class ReplicaSetController:
         status = replica_set_status(replica_set, active, terminating, failure, self._deps.clock.now())
         meta = replica_set.metadata
         await write_status(self._deps.client, REPLICASETS, meta, replica_set.status, status)
+
+
+# As a deployment notes them on its replica sets.
+_REVISION = "deployment.kubernetes.io/revision"
+_DESIRED = "deployment.kubernetes.io/desired-replicas"
+
+
+def scale_down_reason(replica_set: ReplicaSet, siblings: Sequence[ReplicaSet]) -> str:
+    """The termination reason of the pods that go.
+
+    An older replica set of a deployment shrinks for the newer one. So does the newest where it is emptied
+    although pods are wanted: that is how a deployment with the strategy Recreate begins.
+    """
+    desired = _number(replica_set, _DESIRED)
+    if replica_set.metadata.controller is None or not desired:
+        return DECOMMISSIONED
+    newest = max((_number(one, _REVISION) for one in siblings), default=0)
+    if _number(replica_set, _REVISION) < newest or replica_set.spec.replicas == 0:
+        return UPDATE
+    return DECOMMISSIONED
+
+
+def _number(replica_set: ReplicaSet, annotation: str) -> int:
+    text = replica_set.metadata.annotations.get(annotation, "")
+    return parse_integer(text) or 0 if text.isdigit() else 0

@@ -8,6 +8,7 @@ another pod changes in a way that could help. There is no preemption.
 from __future__ import annotations
 
 import asyncio
+import heapq
 from collections.abc import Iterable
 
 from vacate.api.kinds import NAMESPACES, NODES, PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, PODS
@@ -16,7 +17,6 @@ from vacate.api.types import Namespace, Node, PersistentVolume, PersistentVolume
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.embedded.controllers.backoff import retry_backoff
 from vacate.embedded.controllers.scheduler import changes, events
-from vacate.embedded.controllers.scheduler.pendingpods import PendingPods
 from vacate.errors import Conflict, Forbidden, NotFound
 from vacate.kube.scheduling.clusterview import ClusterView
 from vacate.kube.scheduling.placement import NoFit, Placed, awaits_scheduling, place
@@ -218,3 +218,44 @@ class Scheduler:
             )
         except NotFound:
             return
+
+
+class PendingPods:
+    """Pods without a node. Higher priority goes first, then who came first."""
+
+    def __init__(self) -> None:
+        self._arrivals = 0
+        self._line: list[tuple[int, int, Key]] = []
+        # The place in line that counts; older entries of the same pod in the line are skipped.
+        self._open: dict[Key, int] = {}
+        self._stuck: dict[Key, Pod] = {}
+
+    def admit(self, key: Key, pod: Pod) -> None:
+        """The pod is to be tried, again or for the first time."""
+        self._stuck.pop(key, None)
+        self._arrivals += 1
+        self._open[key] = self._arrivals
+        heapq.heappush(self._line, (-(pod.spec.priority or 0), self._arrivals, key))
+
+    def set_aside(self, key: Key, pod: Pod) -> None:
+        """No node took the pod; it waits until something changes."""
+        if key not in self._open:
+            self._stuck[key] = pod
+
+    def remove(self, key: Key) -> None:
+        """The pod no longer needs a node."""
+        self._open.pop(key, None)
+        self._stuck.pop(key, None)
+
+    def next(self) -> Key | None:
+        """Take the first in line."""
+        while self._line:
+            _, arrival, key = heapq.heappop(self._line)
+            if self._open.get(key) == arrival:
+                del self._open[key]
+                return key
+        return None
+
+    def stuck(self) -> list[tuple[Key, Pod]]:
+        """Everyone who waits for a change, first come first."""
+        return list(self._stuck.items())

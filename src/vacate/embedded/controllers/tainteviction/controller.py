@@ -6,25 +6,20 @@ Deletion is always graceful. A node that does not answer keeps its pods until it
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from vacate.api.kinds import NODES, PODS
 from vacate.api.options import DeleteOptions
 from vacate.api.terminationreason import INTOLERABLE_TAINT
-from vacate.api.times import format_time
+from vacate.api.times import EARLIEST, after, format_time
 from vacate.api.types import Node, Pod, Taint, condition
 from vacate.cache.indexes import NODE, PLACED
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.embedded.controllers.backoff import retry_backoff
 from vacate.embedded.controllers.nodelifecycle import events
-from vacate.embedded.controllers.tainteviction.deadline import (
-    DELETION_MESSAGE,
-    DELETION_REASON,
-    evict_at,
-    no_execute,
-)
 from vacate.errors import NotFound
 from vacate.kube.podend import DISRUPTION_TARGET
+from vacate.kube.scheduling.taints import tolerates
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.reconcile import Done, Key, Later, Outcome
@@ -126,3 +121,37 @@ class TaintEviction:
         await self._deps.client.patch(
             PODS, meta.name, patch, meta.namespace, patch_type=STRATEGIC_PATCH, subresource="status"
         )
+
+
+DELETION_REASON = "DeletionByTaintManager"
+DELETION_MESSAGE = "Taint manager: deleting due to NoExecute taint"
+
+
+def no_execute(taints: Sequence[Taint]) -> list[Taint]:
+    """The taints that drive pods out."""
+    return [one for one in taints if one.effect == "NoExecute"]
+
+
+def evict_at(pod: Pod, taints: Sequence[Taint], since: Callable[[Taint], dt.datetime]) -> dt.datetime | None:
+    """When the pod must go, None for never.
+
+    A taint that nothing tolerates means at once. Otherwise the shortest of the toleration times that apply
+    counts, from the moment when both the taint and the pod were there.
+    """
+    moments = []
+    for taint in no_execute(taints):
+        start = max(since(taint), _placed(pod))
+        accepting = [one for one in pod.spec.tolerations if tolerates(one, taint)]
+        if not accepting:
+            return start
+        limits = [one.toleration_seconds for one in accepting if one.toleration_seconds is not None]
+        if limits:
+            moments.append(after(start, max(0, min(limits))))
+    return min(moments, default=None)
+
+
+def _placed(pod: Pod) -> dt.datetime:
+    """When the pod came to its node, as far as it tells."""
+    scheduled = condition(pod.status.conditions, "PodScheduled")
+    known = scheduled.last_transition_time if scheduled and scheduled.status == "True" else None
+    return known or pod.metadata.creation_timestamp or EARLIEST

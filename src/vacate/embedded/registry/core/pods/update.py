@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from difflib import unified_diff
 from typing import Any
 
 from vacate.admission.checks import same, sorted_map
@@ -10,7 +12,6 @@ from vacate.api.fielderrors import FieldError, forbidden, invalid, required
 from vacate.api.integers import MAX_INT32
 from vacate.api.objects import Obj, dig
 from vacate.api.untyped import integer, mapping, maps, sequence, text
-from vacate.embedded.registry.core.pods.updatediff import difference
 from vacate.embedded.registry.core.pods.validation.placement import toleration_errors
 
 _UPDATABLE = (
@@ -170,3 +171,14 @@ def _only_more(new: Obj, old: Obj) -> bool:
         same(sequence(new.get(part))[: len(sequence(old.get(part)))], sequence(old.get(part)))
         for part in parts
     )
+
+
+def difference(old: Obj, new: Obj) -> str:
+    """A unified diff, each line with its end."""
+    lines = unified_diff(_lines(old), _lines(new))
+    return "".join(line for number, line in enumerate(lines) if number > 1)  # without the names of files
+
+
+def _lines(spec: Obj) -> list[str]:
+    shown = json.dumps(spec, indent=1, ensure_ascii=False, sort_keys=True)
+    return [f"{line}\n" for line in shown.split("\n")]

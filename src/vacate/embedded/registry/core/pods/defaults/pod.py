@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from functools import lru_cache
+from typing import Any
+
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
-from vacate.api.untyped import child, mapping, maps, sequence
-from vacate.embedded.registry.core.pods.defaults.container import default_container
+from vacate.api.untyped import child, fill, mapping, maps, sequence, text
 from vacate.embedded.registry.core.pods.defaults.volume import default_volume
 from vacate.embedded.registry.core.quantities import canonical_list
 
@@ -79,3 +82,85 @@ def _default_addresses(status: Obj) -> None:
         status["podIPs"] = [{"ip": single}]
     elif not single and first:
         status["podIP"] = first
+
+
+_PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
+_PROBE_NUMBERS = (
+    ("timeoutSeconds", 1),
+    ("periodSeconds", 10),
+    ("successThreshold", 1),
+    ("failureThreshold", 3),
+)
+_LABEL = "[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?"
+_HOST = rf"(?:{_LABEL}(?:\.{_LABEL})*|\[[a-fA-F0-9:]+\])"
+_PART = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
+_IMAGE = re.compile(
+    rf"(?:{_HOST}(?::[0-9]+)?/)?{_PART}(?:/{_PART})*(?::(?P<tag>\w[\w.-]{{0,127}}))?(?P<digest>@\S+)?",
+    re.ASCII,
+)
+
+
+def default_container(container: Obj, kind: Kind) -> None:
+    """Defaults of any container; unknown images are pulled if they are not there."""
+    if not container.get("imagePullPolicy"):
+        container["imagePullPolicy"] = pull_policy(text(container.get("image")))
+    if not container.get("terminationMessagePath"):
+        container["terminationMessagePath"] = "/dev/termination-log"
+    if not container.get("terminationMessagePolicy"):
+        container["terminationMessagePolicy"] = "File"
+    resources = container.setdefault("resources", {})
+    if type(resources) is dict and resources:
+        canonical_list(resources.get("limits"), kind)
+        canonical_list(resources.get("requests"), kind)
+    for port in maps(container.get("ports")):
+        fill(port, "protocol", "TCP")
+    if "env" in container:
+        _default_environment(container["env"])
+    for key in _PROBES:
+        if type(probe := container.get(key)) is dict:
+            _default_probe(probe)
+    if type(lifecycle := container.get("lifecycle")) is dict:
+        for key in ("postStart", "preStop"):
+            _default_http(mapping(lifecycle.get(key)).get("httpGet"))
+
+
+def pull_policy(image: str) -> str:
+    """How an image is pulled where the container does not say: by its tag."""
+    return _remembered_policy(image) if len(image) <= _REMEMBERED_CHARACTERS else _policy(image)
+
+
+def _policy(image: str) -> str:
+    found = _IMAGE.fullmatch(image)
+    if not found or (found["tag"] is None and found["digest"]):
+        return "IfNotPresent"
+    return "Always" if found["tag"] in (None, "latest") else "IfNotPresent"
+
+
+_REMEMBERED_CHARACTERS = 512  # a few longer texts would take more room than all others
+_remembered_policy = lru_cache(maxsize=4096)(_policy)
+
+
+def _default_environment(variables: Any) -> None:
+    for variable in maps(variables):
+        source = variable.get("valueFrom")
+        reference = source.get("fieldRef") if type(source) is dict else None
+        if type(reference) is dict and not reference.get("apiVersion"):
+            reference["apiVersion"] = "v1"
+
+
+def _default_probe(probe: Obj) -> None:
+    for key, value in _PROBE_NUMBERS:
+        if not probe.get(key):
+            probe[key] = value
+    _default_http(probe.get("httpGet"))
+    if type(grpc := probe.get("grpc")) is dict:
+        grpc.setdefault("service", "")
+
+
+def _default_http(action: Any) -> None:
+    if type(action) is not dict:
+        return
+    if not action.get("path"):
+        action["path"] = "/"
+    if not action.get("scheme"):
+        action["scheme"] = "HTTP"
