@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from vacate.admission.pods.workloads import registration, stateful_registration
+from vacate.admission.pods.workloads import WORKLOADS
 from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS
 from vacate.crds.catalogue import DECLARATIONS
 from vacate.embedded.registry.kinds import served_kinds
@@ -42,7 +42,7 @@ def check(gates: FeatureGates) -> None:
     running = {one.component for one in enabled(gates)}
     kinds = [kind for kind in served_kinds(gates) if kind.custom]
     assert {CONTROLLER_OF[kind.plural] for kind in kinds} <= running
-    registered = {**registration(gates, {}), **stateful_registration(gates)}
+    registered = {key for one in WORKLOADS for key in one.registration(gates, {})}
     for key in registered:
         name = key.partition("priority_")[2]
         evacuator, helpers = INTERCEPTORS[name]

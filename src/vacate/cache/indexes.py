@@ -18,9 +18,13 @@ SCALED = "scaled"
 SELECTED = "selected"
 
 
-class _HasMeta(Protocol):
+class HasMetadata(Protocol):
+    """Any object that is cached."""
+
     @property
-    def metadata(self) -> ObjectMeta: ...
+    def metadata(self) -> ObjectMeta:
+        """Its name, owner, labels and so on."""
+        ...
 
 
 def orphans_of(namespace: str) -> str:
@@ -28,7 +32,7 @@ def orphans_of(namespace: str) -> str:
     return f"orphans/{namespace}"
 
 
-def by_controller(obj: _HasMeta) -> Iterable[str]:
+def by_controller(obj: HasMetadata) -> Iterable[str]:
     """The uid of the controller, or that there is none."""
     ref = obj.metadata.controller
     return (ref.uid if ref else orphans_of(obj.metadata.namespace),)

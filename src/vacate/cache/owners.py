@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from vacate.api.kinds import DEPLOYMENTS, REPLICASETS, STATEFULSETS, Kind
-from vacate.api.types import Deployment, ObjectMeta, OwnerReference, Pod, ReplicaSet, StatefulSet
+from vacate.api.types import Deployment, ObjectMeta, Pod, ReplicaSet, StatefulSet
+from vacate.cache.indexes import HasMetadata
 from vacate.cache.reader import Reader
+
+T = TypeVar("T", bound=HasMetadata)
 
 
 def deployment_of(
     pod: Pod, replica_sets: Reader[ReplicaSet], deployments: Reader[Deployment]
 ) -> Deployment | None:
     """The Deployment whose ReplicaSet controls the pod; None where there is none, or it is not known yet."""
-    replica_set = _owner(pod.metadata, REPLICASETS)
-    if replica_set is None:
-        return None
-    found = replica_sets.get(pod.metadata.namespace, replica_set.name)
-    if found is None or found.metadata.uid != replica_set.uid:
-        return None
-    return deployment_of_replicaset(found, deployments)
+    found = owner_of(pod.metadata, REPLICASETS, replica_sets)
+    return None if found is None else deployment_of_replicaset(found, deployments)
 
 
 def deployment_of_replicaset(replica_set: ReplicaSet, deployments: Reader[Deployment]) -> Deployment | None:
     """The Deployment that controls the ReplicaSet."""
-    ref = _owner(replica_set.metadata, DEPLOYMENTS)
-    found = deployments.get(replica_set.metadata.namespace, ref.name) if ref else None
-    return found if found is not None and ref is not None and found.metadata.uid == ref.uid else None
+    return owner_of(replica_set.metadata, DEPLOYMENTS, deployments)
 
 
 def statefulset_of(pod: Pod, stateful_sets: Reader[StatefulSet]) -> StatefulSet | None:
     """The StatefulSet that controls the pod; None where there is none, or it is not known yet."""
-    ref = _owner(pod.metadata, STATEFULSETS)
-    found = stateful_sets.get(pod.metadata.namespace, ref.name) if ref else None
-    return found if found is not None and ref is not None and found.metadata.uid == ref.uid else None
+    return owner_of(pod.metadata, STATEFULSETS, stateful_sets)
 
 
 def changes_hands(old: Pod | ReplicaSet | None, new: Pod | ReplicaSet | None) -> bool:
@@ -45,6 +41,10 @@ def changes_hands(old: Pod | ReplicaSet | None, new: Pod | ReplicaSet | None) ->
     return (before.uid, before.controller) != (after.uid, after.controller)
 
 
-def _owner(meta: ObjectMeta, kind: Kind) -> OwnerReference | None:
+def owner_of(meta: ObjectMeta, kind: Kind, reader: Reader[T]) -> T | None:
+    """What controls an object, if it is of the kind; None where it is not known yet, or is another by now."""
     ref = meta.controller
-    return ref if ref is not None and (ref.api_version, ref.kind) == (kind.api_version, kind.kind) else None
+    if ref is None or (ref.api_version, ref.kind) != (kind.api_version, kind.kind):
+        return None
+    found = reader.get(meta.namespace, ref.name)
+    return found if found is not None and found.metadata.uid == ref.uid else None

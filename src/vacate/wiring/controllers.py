@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from vacate.admission.pods.workloads import WORKLOADS
 from vacate.api.kinds import (
     DESCHEDULINGPOLICIES,
     EVACUATIONS,
@@ -47,6 +48,13 @@ EVENTS = rule("create patch", CORE, "events")
 
 _HANDING_OVER = rule("patch", CORE, "pods/status")
 """Requesters of a request that is superseded stand in a condition of the pod until the new one has them."""
+
+_WORKLOADS = {kind for one in WORKLOADS for kind in one.owners}
+_READ_WORKLOADS = tuple(
+    rule("list watch", group, " ".join(sorted(one.plural for one in _WORKLOADS if one.group == group)))
+    for group in sorted({one.group for one in _WORKLOADS})
+)
+"""What owns pods that may be registered."""
 
 _PODS_TO_EVICT = (
     # A client that changes requests needs the right to delete the pod. Patched where
@@ -273,7 +281,7 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
         kinds=(EVICTIONREQUESTS,),
         rules=(
             rule("list watch", CORE, "namespaces"),
-            rule("list watch", "apps", "deployments replicasets statefulsets"),
+            *_READ_WORKLOADS,
             READ_AUTOSCALERS,
             rule("list watch patch", CORE, "pods"),
         ),

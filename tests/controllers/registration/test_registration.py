@@ -7,7 +7,7 @@ import pytest
 from support.simulated.clusters import in_world
 from support.simulated.maintenances import web
 from support.simulated.workloads import events_of
-from vacate.admission.pods.workloads import REGISTERED, is_opted_in, registration, registration_change
+from vacate.admission.pods.workloads import REGISTERED, WORKLOADS, is_opted_in, registration_change
 from vacate.api.kinds import DEPLOYMENTS, NAMESPACES, PODS
 from vacate.api.objects import Obj
 from vacate.api.workloads import OPT_IN
@@ -15,7 +15,7 @@ from vacate.eviction.registration import registering, resolve
 from vacate.features import FeatureGates
 from vacate.sim.cluster import World
 
-OURS = registration(FeatureGates())
+OURS = WORKLOADS[0].registration(FeatureGates())
 NAMES = ("replicaset.apps.k8s.io", "deployment.apps.k8s.io")  # the last has the first turn
 PREFIX = "interceptor.evictionrequest.coordination.k8s.io"
 

@@ -10,14 +10,8 @@ from collections.abc import Mapping
 
 from vacate.admission.context import Context
 from vacate.admission.pods.interceptors import FIELD, GATE, MAX_RESPONDERS, RESPONDERS
-from vacate.admission.pods.workloads import (
-    is_opted_in,
-    registration,
-    registration_change,
-    responders,
-    stateful_registration,
-)
-from vacate.api.kinds import DEPLOYMENTS, NAMESPACES, REPLICASETS, STATEFULSETS, Kind
+from vacate.admission.pods.workloads import WORKLOADS, is_opted_in, registration_change, responders
+from vacate.api.kinds import NAMESPACES, Kind
 from vacate.api.objects import Obj, dig
 from vacate.api.untyped import mapping, maps, text
 from vacate.eviction.registration import annotations_of
@@ -57,19 +51,18 @@ def _of_workload(
     pod: Obj, namespace: str, ctx: Context, autoscaler: Mapping[str, str] | None = None
 ) -> dict[str, str]:
     """How the pod's workload registers its interceptors, where it has opted in."""
-    wanted, owner = registration(ctx.gates, autoscaler), _deployment_of(pod, namespace, ctx)
-    if owner is None:
-        wanted, owner = stateful_registration(ctx.gates), _owner(pod, STATEFULSETS, namespace, ctx)
-    return wanted if wanted and owner is not None and _is_opted_in(owner, namespace, ctx) else {}
-
-
-def _deployment_of(pod: Obj, namespace: str, ctx: Context) -> Obj | None:
-    """The Deployment whose ReplicaSet creates the pod. The owner is what its creator says: uid and all."""
-    replica_set = _owner(pod, REPLICASETS, namespace, ctx)
-    return None if replica_set is None else _owner(replica_set, DEPLOYMENTS, namespace, ctx)
+    for workload in WORKLOADS:
+        owner: Obj | None = pod
+        for kind in workload.owners:
+            owner = None if owner is None else _owner(owner, kind, namespace, ctx)
+        if owner is not None:
+            wanted = workload.registration(ctx.gates, autoscaler)
+            return wanted if wanted and _is_opted_in(owner, namespace, ctx) else {}
+    return {}
 
 
 def _owner(obj: Obj, kind: Kind, namespace: str, ctx: Context) -> Obj | None:
+    """What controls an object, if it is of the kind. It is what the creator says: uid and all."""
     for ref in maps(dig(obj, "metadata", "ownerReferences")):
         if ref.get("controller") is True and ref.get("kind") == kind.kind:
             if ref.get("apiVersion") != kind.api_version or not text(ref.get("name")):

@@ -15,7 +15,11 @@ puts it: the higher, the earlier.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
+from vacate.api.kinds import DEPLOYMENTS, REPLICASETS, STATEFULSETS, Kind
+from vacate.api.types import Deployment, ReplicaSet, StatefulSet
 from vacate.api.workloads import (
     AUTOSCALER_INTERCEPTOR,
     DEPLOYMENT_INTERCEPTOR,
@@ -37,14 +41,58 @@ _AUTOSCALER_PRIORITY = 9_950  # after the Deployment's, which leaves it to this 
 _HIGHEST_PRIORITY = 10_100  # of those that a controller has for what works closely with it
 _REPLICASET_PRIORITY = 9_900  # after the Deployment's, before those that authors put below controllers
 
-_BY_GATE = {
-    "DeploymentInterceptor": (DEPLOYMENT_INTERCEPTOR, f"{CONTROLLER_PRIORITY}/{CONTROLLER}"),
-    "ReplicaSetInterceptor": (REPLICASET_INTERCEPTOR, str(_REPLICASET_PRIORITY)),
-}
+_OF_CONTROLLER = f"{CONTROLLER_PRIORITY}/{CONTROLLER}"
 
-_OF_STATEFULSETS = {
-    "StatefulSetInterceptor": (STATEFULSET_INTERCEPTOR, f"{CONTROLLER_PRIORITY}/{CONTROLLER}"),
-}
+
+@dataclass(frozen=True, slots=True)
+class WorkloadKind:
+    """A kind of workload that may opt in: what owns its pods, and which interceptors its pods register.
+
+    What registers pods, early and late, what reaches the webhook and what `vacate evict KIND/NAME` accepts
+    follow from the row. The interceptors themselves, with their rights, are in `wiring/interceptors.py`.
+    """
+
+    owners: Mapping[Kind, type[Any]]
+    """From the kind that creates the pods up to the workload, each with the class that it is read into."""
+    interceptors: Mapping[str, tuple[str, str]]
+    """By feature gate: the name, and the priority and role with which it is registered."""
+    scaled: bool = False
+    """Whether the interceptor of autoscalers is registered where one scales the workload."""
+
+    @property
+    def kind(self) -> Kind:
+        """The kind that is opted in."""
+        return [*self.owners][-1]
+
+    def registration(
+        self, gates: FeatureGates, autoscaler: Mapping[str, str] | None = None
+    ) -> dict[str, str]:
+        """The annotations of a pod of the workload, for the interceptors that run.
+
+        `autoscaler` are the annotations of the HorizontalPodAutoscaler that scales it, where there is one.
+        """
+        found = {
+            _key(name): value for gate, (name, value) in self.interceptors.items() if gates.enabled(gate)
+        }
+        if self.scaled and autoscaler is not None and gates.enabled(AUTOSCALER_GATE):
+            found[_key(AUTOSCALER_INTERCEPTOR)] = str(autoscaler_priority(autoscaler)[0])
+        return found
+
+
+WORKLOADS = (
+    WorkloadKind(
+        {REPLICASETS: ReplicaSet, DEPLOYMENTS: Deployment},
+        {
+            "DeploymentInterceptor": (DEPLOYMENT_INTERCEPTOR, _OF_CONTROLLER),
+            "ReplicaSetInterceptor": (REPLICASET_INTERCEPTOR, str(_REPLICASET_PRIORITY)),
+        },
+        scaled=True,
+    ),
+    WorkloadKind(
+        {STATEFULSETS: StatefulSet}, {"StatefulSetInterceptor": (STATEFULSET_INTERCEPTOR, _OF_CONTROLLER)}
+    ),
+)
+"""Every kind of workload whose pods are moved before they are evicted."""
 
 
 def is_opted_in(namespace_labels: Mapping[str, str], workload_annotations: Mapping[str, str]) -> bool:
@@ -59,17 +107,6 @@ def opt_in_error(annotations: Mapping[str, str]) -> str:
     if choice.lower() in ("", "true", "false"):
         return ""
     return f"{OPT_IN}: {choice[:20]!r} is neither true nor false: pods are not moved before they are evicted"
-
-
-def registration(gates: FeatureGates, autoscaler: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The annotations of a pod of a Deployment, for the interceptors that run.
-
-    `autoscaler` are the annotations of the HorizontalPodAutoscaler that scales it, where there is one.
-    """
-    found = _annotations(_BY_GATE, gates)
-    if autoscaler is not None and gates.enabled(AUTOSCALER_GATE):
-        found[_key(AUTOSCALER_INTERCEPTOR)] = str(autoscaler_priority(autoscaler)[0])
-    return found
 
 
 def autoscaler_priority(annotations: Mapping[str, str]) -> tuple[int, str]:
@@ -92,11 +129,6 @@ def autoscaler_priority(annotations: Mapping[str, str]) -> tuple[int, str]:
     )
 
 
-def stateful_registration(gates: FeatureGates) -> dict[str, str]:
-    """The annotations of a pod of a StatefulSet, for the interceptors that run."""
-    return _annotations(_OF_STATEFULSETS, gates)
-
-
 def responders(annotations: Mapping[str, str]) -> dict[str, int]:
     """The same for Kubernetes' own API: names there, and priorities."""
     return {
@@ -106,21 +138,12 @@ def responders(annotations: Mapping[str, str]) -> dict[str, int]:
     }
 
 
-def _annotations(by_gate: Mapping[str, tuple[str, str]], gates: FeatureGates) -> dict[str, str]:
-    found = [one for gate, one in by_gate.items() if gates.enabled(gate)]
-    return {_key(name): value for name, value in found}
-
-
 def _key(interceptor: str) -> str:
     return f"{PREFIXES[0]}/priority_{interceptor}"
 
 
-REGISTRATIONS = tuple(
-    _key(name)
-    for name in (
-        DEPLOYMENT_INTERCEPTOR, AUTOSCALER_INTERCEPTOR, REPLICASET_INTERCEPTOR, STATEFULSET_INTERCEPTOR,
-    )
-)  # fmt: skip
+_NAMES = (name for one in WORKLOADS for name, _ in one.interceptors.values())
+REGISTRATIONS = (*(_key(name) for name in _NAMES), _key(AUTOSCALER_INTERCEPTOR))
 """The annotations of pods by which workloads register our interceptors."""
 
 

@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 
 import click
 
-from vacate.api.kinds import DEPLOYMENTS, JOBS, NODES, REPLICASETS, STATEFULSETS, Kind
+from vacate.admission.pods.workloads import WORKLOADS
+from vacate.api.kinds import JOBS, NODES, Kind
 from vacate.api.names import dns1123_subdomain
 from vacate.api.objects import Obj, dig
 from vacate.api.options import ListOptions
-from vacate.api.types import Pod, ReplicaSet
+from vacate.api.types import Pod
+from vacate.api.untyped import controller_of
 from vacate.cli.common.connection import Cluster
 from vacate.cli.common.parameters import POD_PREFIXES, pod_name, shown
 from vacate.cli.common.queries import list_pods
@@ -23,15 +25,10 @@ from vacate.views.phrases import counted
 CONFIRM_ABOVE = 10
 """More pods than that are confirmed first, unless each of them was named."""
 
+_BETWEEN = {one.kind: [*one.owners][:-1] for one in WORKLOADS}
+_KINDS = (*(kind for one in WORKLOADS for kind in reversed([*one.owners])), JOBS)
 _WORKLOADS: Mapping[str, Kind] = {
-    name: kind
-    for kind, names in (
-        (DEPLOYMENTS, ("deployment", "deployments", "deploy")),
-        (REPLICASETS, ("replicaset", "replicasets", "rs")),
-        (STATEFULSETS, ("statefulset", "statefulsets", "sts")),
-        (JOBS, ("job", "jobs")),
-    )
-    for name in names
+    name: kind for kind in _KINDS for name in (kind.singular, kind.plural, *kind.short_names)
 }
 _DAEMONS = ("daemonset", "daemonsets", "ds")
 
@@ -78,7 +75,7 @@ def target(text: str) -> str | Workload:
     if slash and prefix not in (*_WORKLOADS, *POD_PREFIXES):
         raise click.BadParameter(
             f"{shown(text)} is neither a pod nor a workload whose pods can be evicted; write NAME or "
-            "pod/NAME, or deployment/NAME, replicaset/NAME, statefulset/NAME or job/NAME"
+            f"pod/NAME, or {', '.join(f'{one.singular}/NAME' for one in _KINDS[:-1])} or job/NAME"
         )
     if not slash or prefix not in _WORKLOADS:
         return pod_name(text)
@@ -127,11 +124,10 @@ async def pods_of_workload(cluster: Cluster, workload: Workload) -> Selection:
         raise not_found_in(error, namespace) from None
     owners = {str(dig(found, "metadata", "uid"))}
     labels = _labels_of(found)
-    if kind is DEPLOYMENTS:
-        sets = await cluster.client.list(
-            REPLICASETS, namespace, ListOptions(label_selector=labels), into=ReplicaSet
-        )
-        owners = {one.metadata.uid for one in sets.items if _owner(one.metadata.controller) in owners}
+    for between in reversed(_BETWEEN.get(kind, ())):
+        listed = await cluster.client.list(between, namespace, ListOptions(label_selector=labels))
+        below = [one for one in listed.items if controller_of(one).get("uid") in owners]
+        owners = {str(dig(one, "metadata", "uid")) for one in below}
     pods = await list_pods(cluster, namespace, label_selector=labels)
     own = [pod for pod in pods if _owner(pod.metadata.controller) in owners]
     return Selection([pod for pod in own if not pod.terminal])

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import msgspec
 
-from vacate.api.kinds import DEPLOYMENTS, REPLICASETS, STATEFULSETS
+from vacate.admission.pods.workloads import WORKLOADS
 from vacate.api.objects import Obj, dig, metadata
 from vacate.api.selectors.labels import selector_of
 from vacate.api.types import Pod, PodDisruptionBudget
@@ -24,7 +24,7 @@ from vacate.cache.reader import Reader
 from vacate.client.client import Client
 from vacate.errors import ApiError
 
-_KINDS = {one.kind: one for one in (STATEFULSETS, REPLICASETS, DEPLOYMENTS)}
+_KINDS = {kind.kind: kind for one in WORKLOADS for kind in one.owners}
 
 
 def is_alone(pod: Pod, pods: Reader[Pod], budgets: Reader[PodDisruptionBudget]) -> bool:

@@ -8,38 +8,25 @@ Where a rule of the webhook has annotated a new pod already, nothing is left to 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Any
 
 from vacate.admission.pods.workloads import (
     EVICTION_PRIORITY,
+    WORKLOADS,
+    WorkloadKind,
     autoscaler_priority,
     is_opted_in,
     opt_in_error,
-    registration,
     registration_change,
-    stateful_registration,
 )
 from vacate.api.events import WARNING, EventNote, regarding
-from vacate.api.kinds import (
-    DEPLOYMENTS,
-    HORIZONTALPODAUTOSCALERS,
-    NAMESPACES,
-    PODS,
-    REPLICASETS,
-    STATEFULSETS,
-    Kind,
-)
-from vacate.api.types import (
-    Deployment,
-    HorizontalPodAutoscaler,
-    Namespace,
-    ObjectMeta,
-    Pod,
-    ReplicaSet,
-    StatefulSet,
-)
+from vacate.api.kinds import DEPLOYMENTS, HORIZONTALPODAUTOSCALERS, NAMESPACES, PODS, Kind
+from vacate.api.types import HorizontalPodAutoscaler, Namespace, ObjectMeta, Pod
 from vacate.api.workloads import OPT_IN
-from vacate.cache.indexes import CONTROLLED, CONTROLLER, SCALING, autoscalers_of
-from vacate.cache.owners import changes_hands, deployment_of, statefulset_of
+from vacate.cache.indexes import CONTROLLED, CONTROLLER, SCALING, HasMetadata, autoscalers_of
+from vacate.cache.owners import changes_hands, owner_of
+from vacate.cache.reader import Reader
 from vacate.errors import NotFound
 from vacate.kube.minreplicas import scales
 from vacate.kube.patches import guarded
@@ -53,20 +40,20 @@ def build(deps: Dependencies) -> Controller:
     registrar = RegistrationController(deps)
     informers = deps.informers
     pods = informers.informer(PODS, Pod)
+    owners: list[Source[Any]] = []
+    for workload in WORKLOADS:
+        for kind, into in workload.owners.items():
+            informer = informers.informer(kind, into)
+            opts = partial(registrar.opt_in_changed, kind) if kind is workload.kind else changes_hands
+            owners.append(Source(informer, partial(registrar.pods_below, workload, kind), when=opts))
     sources = (
         Source(pods, when=_owned_pod_changed),
-        Source(
-            informers.informer(DEPLOYMENTS, Deployment), registrar.pods_of, when=registrar.deployment_changed
-        ),
-        Source(
-            informers.informer(STATEFULSETS, StatefulSet), registrar.pods_of_set, when=registrar.set_changed
-        ),
+        *owners,
         Source(
             informers.informer(HORIZONTALPODAUTOSCALERS, HorizontalPodAutoscaler),
             registrar.pods_of_target,
             when=registrar.autoscaler_changed,
         ),
-        Source(informers.informer(REPLICASETS, ReplicaSet), registrar.pods_of_replicaset, when=changes_hands),
         Source(informers.informer(NAMESPACES, Namespace), registrar.pods_in, when=_opt_in_changed),
     )
     return Controller("registration", registrar, sources, deps, workers=2, refusals_on=pods)
@@ -78,14 +65,11 @@ def _owned_pod_changed(old: Pod | None, new: Pod | None) -> bool:
     return changes_hands(old, new) or old is None or old.metadata.annotations != new.metadata.annotations
 
 
-_Opting = Deployment | StatefulSet | Namespace
-
-
-def _opt_in_changed(old: _Opting | None, new: _Opting | None) -> bool:
+def _opt_in_changed(old: HasMetadata | None, new: HasMetadata | None) -> bool:
     return new is not None and (old is None or _opt_in(old) != _opt_in(new))
 
 
-def _opt_in(obj: _Opting) -> tuple[str | None, str | None]:
+def _opt_in(obj: HasMetadata) -> tuple[str | None, str | None]:
     return obj.metadata.labels.get(OPT_IN), obj.metadata.annotations.get(OPT_IN)
 
 
@@ -100,46 +84,44 @@ class RegistrationController:
         self._client = deps.client
         self._gates = deps.gates
         self._recorder = deps.recorder
-        self._wanted_of_sets = stateful_registration(deps.gates)
         self._pods = deps.informers.informer(PODS, Pod, indexes=CONTROLLED).reader
-        self._replica_sets = deps.informers.informer(REPLICASETS, ReplicaSet, indexes=CONTROLLED).reader
-        self._deployments = deps.informers.informer(DEPLOYMENTS, Deployment).reader
-        self._stateful_sets = deps.informers.informer(STATEFULSETS, StatefulSet).reader
+        self._owners: dict[Kind, Reader[HasMetadata]] = {
+            kind: deps.informers.informer(
+                kind, into, indexes=None if kind is workload.kind else CONTROLLED
+            ).reader
+            for workload in WORKLOADS
+            for kind, into in workload.owners.items()
+        }
         self._autoscalers = deps.informers.informer(
             HORIZONTALPODAUTOSCALERS, HorizontalPodAutoscaler, indexes=SCALING
         ).reader
         self._namespaces = deps.informers.informer(NAMESPACES, Namespace).reader
-        self._caches = (
+        self._caches: tuple[Reader[Any], ...] = (
             self._pods,
-            self._replica_sets,
-            self._deployments,
-            self._stateful_sets,
+            *self._owners.values(),
             self._autoscalers,
             self._namespaces,
         )
 
-    def pods_of(self, deployment: Deployment) -> Iterable[Key]:
-        """The pods of one Deployment."""
-        for replica_set in self._replica_sets.by_index(CONTROLLER, deployment.metadata.uid):
-            yield from self._controlled_by(replica_set.metadata)
+    def pods_below(self, workload: WorkloadKind, kind: Kind, owner: HasMetadata) -> Iterable[Key]:
+        """The pods of a workload, or of an owner between it and them."""
+        if not self._synced():
+            return ()
+        owners, chain = [owner], [*workload.owners]
+        for between in reversed(chain[: chain.index(kind)]):
+            found = self._owners[between]
+            owners = [one for above in owners for one in found.by_index(CONTROLLER, above.metadata.uid)]
+        return [_key(pod) for one in owners for pod in self._pods.by_index(CONTROLLER, one.metadata.uid)]
 
     def pods_of_target(self, autoscaler: HorizontalPodAutoscaler) -> Iterable[Key]:
         """The pods of the Deployment that the autoscaler scales."""
         name, namespace = autoscaler.spec.scale_target_ref.name, autoscaler.metadata.namespace
-        found = self._deployments.get(namespace, name) if scales(autoscaler, name) else None
-        return () if found is None else self.pods_of(found)
+        found = self._owners[DEPLOYMENTS].get(namespace, name) if scales(autoscaler, name) else None
+        scaled = [one for one in WORKLOADS if one.scaled]
+        return () if found is None else self.pods_below(scaled[0], DEPLOYMENTS, found)
 
-    def deployment_changed(self, old: Deployment | None, new: Deployment | None) -> bool:
-        """Whether the Deployment opts in or out. Says where its annotation cannot be read."""
-        return self._workload_changed(DEPLOYMENTS, old, new)
-
-    def set_changed(self, old: StatefulSet | None, new: StatefulSet | None) -> bool:
-        """The same of a StatefulSet."""
-        return self._workload_changed(STATEFULSETS, old, new)
-
-    def _workload_changed(
-        self, kind: Kind, old: Deployment | StatefulSet | None, new: Deployment | StatefulSet | None
-    ) -> bool:
+    def opt_in_changed(self, kind: Kind, old: HasMetadata | None, new: HasMetadata | None) -> bool:
+        """Whether a workload opts in or out. Says where its annotation cannot be read."""
         changed = _opt_in_changed(old, new)
         if new is not None and changed and (why := opt_in_error(new.metadata.annotations)):
             self._recorder.record(EventNote(regarding(kind, new), WARNING, "OptInIgnored", f"{why}."))
@@ -154,17 +136,6 @@ class RegistrationController:
             about = regarding(HORIZONTALPODAUTOSCALERS, new)
             self._recorder.record(EventNote(about, WARNING, "EvictionPriorityRefused", f"{why}."))
         return before != after
-
-    def pods_of_set(self, stateful_set: StatefulSet) -> Iterable[Key]:
-        """The pods of one StatefulSet."""
-        return self._controlled_by(stateful_set.metadata)
-
-    def pods_of_replicaset(self, replica_set: ReplicaSet) -> Iterable[Key]:
-        """The pods of one ReplicaSet."""
-        return self._controlled_by(replica_set.metadata)
-
-    def _controlled_by(self, meta: ObjectMeta) -> Iterable[Key]:
-        return [_key(pod) for pod in self._pods.by_index(CONTROLLER, meta.uid)] if self._synced() else ()
 
     def pods_in(self, namespace: Namespace) -> Iterable[Key]:
         """The pods of one namespace that have a controller."""
@@ -190,21 +161,20 @@ class RegistrationController:
         return Done()
 
     def _change(self, pod: Pod) -> dict[str, str | None]:
-        owner: Deployment | StatefulSet | None
-        owner = found = deployment_of(pod, self._replica_sets, self._deployments)
-        wanted = {} if found is None else registration(self._gates, self._autoscaler_of(found))
-        if owner is None:
-            wanted, owner = self._wanted_of_sets, statefulset_of(pod, self._stateful_sets)
-        if owner is None:
-            return {}
-        namespace = self._namespaces.get("", pod.metadata.namespace)
-        labels = namespace.metadata.labels if namespace is not None else {}
-        opted_in = is_opted_in(labels, owner.metadata.annotations)
-        return registration_change(pod.metadata.annotations, wanted, opted_in=opted_in)
+        for workload in WORKLOADS:
+            owner: HasMetadata | None = pod
+            for kind in workload.owners:
+                owner = None if owner is None else owner_of(owner.metadata, kind, self._owners[kind])
+            if owner is not None:
+                wanted = workload.registration(self._gates, self._autoscaler_of(owner.metadata))
+                namespace = self._namespaces.get("", pod.metadata.namespace)
+                labels = namespace.metadata.labels if namespace is not None else {}
+                opted_in = is_opted_in(labels, owner.metadata.annotations)
+                return registration_change(pod.metadata.annotations, wanted, opted_in=opted_in)
+        return {}
 
-    def _autoscaler_of(self, deployment: Deployment) -> Mapping[str, str] | None:
-        """The annotations of the autoscaler of the Deployment; None where there is none."""
-        meta = deployment.metadata
+    def _autoscaler_of(self, meta: ObjectMeta) -> Mapping[str, str] | None:
+        """The annotations of the autoscaler of the Deployment of that name; None where there is none."""
         found = autoscalers_of(self._autoscalers, meta.namespace, meta.name)
         return found[0].metadata.annotations if found else None
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vacate.admission.pods.forcedeletion import ENABLED, GUARD_LABEL
+from vacate.admission.pods.workloads import WORKLOADS
 from vacate.api import installednames
-from vacate.api.kinds import REPLICASETS, STATEFULSETS
 from vacate.api.objects import Obj
 from vacate.api.selectors.labels import match_expressions
 from vacate.api.terminationreason import WRAP
@@ -52,9 +52,10 @@ def workload_pods(settings: Settings) -> Obj:
     opted in by themselves. That cannot be done with responders, which stay as a pod is created: where Vacate
     is the controller of Kubernetes' own API, all new pods of workloads come here.
     """
+    creators = listed([next(iter(one.owners)).kind for one in WORKLOADS])
     owned = (
         "object.metadata.?ownerReferences.orValue([])"
-        f".exists(r, r.kind in ['{REPLICASETS.kind}', '{STATEFULSETS.kind}'] && r.?controller.orValue(false))"
+        f".exists(r, r.kind in {creators} && r.?controller.orValue(false))"
     )
     hook = webhook_entry(
         f"workloadpods.mutate.{WEBHOOK_SUFFIX}",
