@@ -25,6 +25,7 @@ PAGE = (ROOT / "docs/explanation/security.md").read_text()
 CLAIMS = load(SECURITY)
 SUITE = ROOT / "tests/realcluster/adversary"
 TEST = re.compile(r"`(tests/[\w/]+\.py(?:::\w+)+)`")
+HOLDS = re.compile(r"held_(by|in_code)\(.+\)|rests_on_kubernetes|permitted")
 BLOCK = re.compile(r"\n\s*\n|\n(?=- |\|)")
 
 
@@ -119,17 +120,35 @@ def test_a_defence_of_a_row_is_shown_by_a_test_of_the_row() -> None:
 
 
 def test_the_threat_model_names_every_attack_of_the_suite() -> None:
-    made = [
-        f"`{file.relative_to(ROOT)}::{one.name}::{row.name}`"
-        for file in sorted(SUITE.glob("test_*.py"))
-        for one in ast.parse(file.read_text()).body
-        if isinstance(one, ast.ClassDef)
-        for row in one.body
-        if isinstance(row, ast.FunctionDef) and row.name.startswith("test_")
-    ]
+    made = [f"`{name}`" for name, _ in suite()]
     assert len(made) > 40
     elsewhere = {f"`{test}`" for one in CLAIMS for test in one.tests}
     assert [one for one in made if one not in PAGE and one not in elsewhere] == []
+
+
+def suite() -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    """The rows of the suite: their place, and what is written there."""
+    for file in sorted(SUITE.glob("test_*.py")):
+        for one in ast.parse(file.read_text()).body:
+            if not isinstance(one, ast.ClassDef):
+                continue
+            for row in one.body:
+                if isinstance(row, ast.FunctionDef | ast.AsyncFunctionDef) and row.name.startswith("test_"):
+                    yield f"{file.relative_to(ROOT)}::{one.name}::{row.name}", row
+
+
+def test_every_attack_says_what_holds_it() -> None:
+    """By its decorators: see tests/support/realcluster/adversary.py."""
+    known = {one.id for one in (*RULES, *CLAIMS) if one.mutation}
+    without, unknown = [], []
+    for name, row in suite():
+        marks = [ast.unparse(one) for one in row.decorator_list]
+        marks = [one for one in marks if not one.startswith("pytest.")]
+        without += [name] if len(marks) != 1 or not HOLDS.fullmatch(marks[0]) else []
+        ids = re.findall("'(.*?)'", marks[0]) if marks and marks[0].startswith("held_in_code") else []
+        unknown += [(name, one) for one in ids if one not in known]
+    assert without == []
+    assert unknown == []
 
 
 def mebibytes(number: int | None) -> str:

@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 from support.https import Obj
-from support.realcluster.adversary import PREPARE, ROWS, Site, held_by, refused
+from support.realcluster.adversary import (
+    PREPARE,
+    ROLES,
+    ROWS,
+    Site,
+    held_by,
+    held_in_code,
+    refused,
+)
 from vacate.api.installednames import EVICTION_SIZE
 from vacate.api.kinds import PODS
 from vacate.api.terminationreason import ANNOTATION
@@ -37,6 +45,7 @@ class TestCaller:
 
 
 class TestRefusedCaller:
+    @held_in_code("bridge-checks-callers")
     @pytest.mark.parametrize("seconds", [0.0, 1.0], ids=["at once", "slowly"])
     def test_gets_no_request_for_an_eviction_that_others_refuse(self, site: Site, seconds: float) -> None:
         """Webhooks are called side by side, and the API server shows the first refusal only."""
@@ -46,6 +55,7 @@ class TestRefusedCaller:
         assert site.requested(pod) is None
         assert site.there(pod)
 
+    @held_in_code("bridge-checks-callers")
     def test_joins_no_request(self, site: Site) -> None:
         pod = site.pod(PREPARE)
         site.admin.request(pod, "admin.example.com").ok()
@@ -55,17 +65,20 @@ class TestRefusedCaller:
         assert found is not None
         assert [one["name"] for one in found["spec"]["requesters"]] == ["admin.example.com"]
 
+    @held_by(ROLES)
     def test_without_the_right_gets_none_either(self, site: Site) -> None:
         pod = site.pod(PREPARE)
         refused(site.agent.evict(pod["metadata"]["name"]))
         assert site.requested(pod) is None
 
+    @held_in_code("row-each-caller")
     def test_whom_nobody_refuses_gets_one(self, site: Site) -> None:
         pod = site.pod(PREPARE)
         with site.company.refusing(site.other_tenant.user):
             assert site.tenant.evict(pod["metadata"]["name"]).code == 429
         assert site.requested(pod) is not None
 
+    @held_in_code("reasons-of-evictions-that-others-refuse")
     def test_leaves_no_reason_on_a_pod_whose_eviction_others_refuse(self, site: Site) -> None:
         pod = site.pod()
         with site.company.refusing(site.tenant.user, seconds=0.5):

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import string
 
-from support.realcluster.adversary import PREPARE, ROWS, TENANTS, Site
+from support.realcluster.adversary import (
+    PREPARE,
+    ROWS,
+    TENANTS,
+    Site,
+    held_in_code,
+)
 from vacate.api.kinds import EVICTIONREQUESTS
 from vacate.api.times import format_exact_time
 from vacate.clock import SystemClock
@@ -24,6 +30,7 @@ ODD = {
 
 
 class TestContent:
+    @held_in_code("row-terminal")
     def test_steers_no_terminal(self, site: Site) -> None:
         request = site.active(PREPARE)
         name, pod = request["metadata"]["name"], request["spec"]["target"]["podRef"]["name"]

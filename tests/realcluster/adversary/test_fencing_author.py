@@ -6,7 +6,18 @@ from typing import Any
 
 import pytest
 
-from support.realcluster.adversary import APPLY, MERGE, OWN_NODE, ROWS, Site, held_by, refused
+from support.realcluster.adversary import (
+    APPLY,
+    MERGE,
+    OWN_NODE,
+    ROLES,
+    ROWS,
+    Site,
+    held_by,
+    held_in_code,
+    permitted,
+    refused,
+)
 from support.waiting import until
 from vacate.admission.pods.forcedeletion import CONFIRMATION
 from vacate.api.installednames import FENCE_MARKS, NODE_DELETION, NODE_MARKS
@@ -28,11 +39,13 @@ def _policy(agent: Any) -> dict[str, Any]:
 
 
 class TestFencingPolicyAuthor:
+    @held_in_code("fence-options-are-a-list-of-what-is-allowed")
     @pytest.mark.parametrize("option", [*PROGRAMS, *CREDENTIALS])
     def test_has_no_program_run_and_keeps_no_credential_in_a_policy(self, site: Site, option: str) -> None:
         agent = {"command": {"program": "fence_redfish", "options": {"ip": "10.0.0.7", option: "/bin/sh"}}}
         refused(site.fencer.create(FENCINGPOLICIES, _policy(agent)), "spec.agent.command.options")
 
+    @held_in_code("row-tokens-in-clear")
     @pytest.mark.parametrize(
         "agent",
         [
@@ -45,10 +58,12 @@ class TestFencingPolicyAuthor:
     def test_has_no_credential_sent_in_the_clear(self, site: Site, agent: Any) -> None:
         refused(site.fencer.create(FENCINGPOLICIES, _policy({"http": agent})), "spec.agent.http")
 
+    @held_in_code("row-agents-by-name-in-policies")
     def test_has_no_other_program_run_as_an_agent(self, site: Site) -> None:
         for program in ("/bin/sh", "sh", "fence_../../bin/sh", "fence_x;id"):
             refused(site.fencer.create(FENCINGPOLICIES, _policy({"command": {"program": program}})))
 
+    @held_by(ROLES)
     def test_decides_nothing_in_the_name_of_the_manager(self, site: Site) -> None:
         agent = {"command": {"program": "fence_redfish", "options": {"ip": "10.0.0.7"}}}
         name = site.given(FENCINGPOLICIES, {**_policy(agent), "metadata": {"name": "shared"}}, "")
@@ -76,6 +91,7 @@ class TestNodeEditor:
         change = {"metadata": {"annotations": {SAFE_TO_DELETE: "2026-01-01T00:00:00Z"}}}
         refused(site.node_editor.change(NODES, OWN_NODE, change, how=how), "only Vacate's manager")
 
+    @permitted
     def test_removes_a_lost_node_on_which_nothing_must_run_once(self, site: Site) -> None:
         """As autoscalers do: nobody is asked."""
         empty = site.lost_node("empty")

@@ -14,12 +14,15 @@ from support.realcluster.adversary import (
     BOUND,
     MERGE,
     PREPARE,
+    ROLES,
     ROWS,
     STRATEGIC,
     TENANTS,
     Account,
     Site,
     held_by,
+    held_in_code,
+    permitted,
     refused,
     request_for,
 )
@@ -109,6 +112,7 @@ class TestInterceptor:
         assert not any(one["type"] == "Complete" for one in status.get("conditions", []))
         assert not status.get("heartbeatTime", "").startswith("2030")
 
+    @held_in_code("server-no-heartbeat-of-the-future")
     @pytest.mark.parametrize("dialect", OWN_DIALECTS, ids=lambda one: one.kind.plural)
     def test_forges_no_heartbeat_in_a_review_that_is_oversized(self, site: Site, dialect: Dialect) -> None:
         """The server drops metadata from what is written of a status, after mutating webhooks have seen it.
@@ -150,6 +154,7 @@ class TestInterceptor:
         query = "?dryRun=All"  # for the other rows the turn stays as it is
         site.bound.change(LIFECYCLE_EVICTIONS, name, change, sub="status", how=STRATEGIC, query=query).ok()
 
+    @permitted
     def test_the_administrator_is_shown_for_whom_anyone_may_report(self, site: Site) -> None:
         for name in (PREPARE, BOUND):
             site.active(name)
@@ -160,6 +165,7 @@ class TestInterceptor:
         assert PREPARE in warning
         assert BOUND not in warning
 
+    @held_by(ROLES)
     def test_requests_no_eviction_and_withdraws_none(self, site: Site) -> None:
         request, pod = site.active(PREPARE), site.pod(PREPARE)
         name = request["metadata"]["name"]
@@ -167,6 +173,7 @@ class TestInterceptor:
         refused(site.interceptor.change(EVICTIONREQUESTS, name, {"spec": {"requesters": []}}))
         refused(site.interceptor.delete(EVICTIONREQUESTS, name))
 
+    @held_by(ROLES)
     def test_deletes_no_pod(self, site: Site) -> None:
         pod = site.pod(PREPARE)
         refused(site.interceptor.delete(PODS, pod["metadata"]["name"]))

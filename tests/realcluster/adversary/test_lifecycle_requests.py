@@ -16,11 +16,13 @@ from support.realcluster.adversary import (
     MERGE,
     OTHER_NODE,
     OWN_NODE,
+    REVIEWS,
     ROWS,
     Account,
     Site,
     held_by,
     lifecycle_request,
+    permitted,
     refused,
 )
 from vacate.api.installednames import NODE_PODS, OWN_PODS
@@ -57,6 +59,7 @@ def _create(site: Site, account: str, pod: Obj, requester: str, **metadata: Any)
 
 
 class TestLifecycleRequests:
+    @permitted
     @pytest.mark.parametrize("account", NAMES)
     def test_an_account_requests_evictions_in_its_own_name(self, site: Site, account: str) -> None:
         _create(site, account, site.own, NAMES[account]).ok()
@@ -91,6 +94,7 @@ class TestLifecycleRequests:
     def test_a_node_has_no_pod_of_another_evicted(self, site: Site, account: str) -> None:
         refused(_create(site, account, site.shared, OF_NODE), OTHER_NODE)
 
+    @held_by(REVIEWS)
     @pytest.mark.parametrize("account", NODES)
     def test_a_node_requests_nothing_for_a_pod_that_is_not_there(self, site: Site, account: str) -> None:
         """It may be there already, and be none that the API server's cache has: only the webhook knows."""

@@ -13,12 +13,16 @@ from support.realcluster.adversary import (
     MERGE,
     OWN_NODE,
     PREPARE,
+    ROLES,
     ROWS,
     STRATEGIC,
     TENANTS,
     Site,
     held_by,
+    held_in_code,
+    permitted,
     refused,
+    rests_on_kubernetes,
 )
 from vacate.api.kinds import (
     DEPLOYMENTS,
@@ -201,19 +205,23 @@ class TestManagersToken:
     def test_changes_nothing_but_what_the_manager_writes(self, site: Site, what: str) -> None:
         refused(NO_MORE_THAN[what].by(site))
 
+    @permitted
     @pytest.mark.parametrize("what", ITS_WORK)
     def test_does_the_managers_work_where_others_change_objects_too(self, site: Site, what: str) -> None:
         """A company's policy labels what is written: that must not stop a drain."""
         ITS_WORK[what].by(site).ok()
 
+    @held_in_code("row-manager-fence")
     @pytest.mark.parametrize("mark", [APPROVED, REQUESTED])
     def test_approves_no_fence_and_requests_none(self, site: Site, mark: str) -> None:
         refused(site.manager.change(NODES, OWN_NODE, _annotated(**{mark: "now"})))
 
+    @held_by(ROLES)
     def test_reads_no_secret(self, site: Site) -> None:
         for namespace in (SYSTEM, TENANTS, "vacate-system"):
             refused(site.manager.call("GET", f"/api/v1/namespaces/{namespace}/secrets"))
 
+    @held_by(ROLES)
     def test_runs_no_pod_and_no_job(self, site: Site) -> None:
         pod = {"metadata": {"name": "mine"}, "spec": {"containers": [CONTAINER]}}
         for namespace in (SYSTEM, TENANTS, "vacate-system"):
@@ -223,6 +231,7 @@ class TestManagersToken:
                 site.manager.change(DEPLOYMENTS, "mine", {"spec": WORKLOAD["spec"]}, namespace, how=APPLY)
             )
 
+    @held_by(ROLES)
     def test_takes_no_rights(self, site: Site) -> None:
         group = "/apis/rbac.authorization.k8s.io/v1"
         path = f"{group}/clusterrolebindings/vacate-manager"
@@ -230,6 +239,7 @@ class TestManagersToken:
         path = f"/api/v1/namespaces/{SYSTEM}/serviceaccounts/clusterrole-aggregation-controller/token"
         refused(site.manager.call("POST", path, {"spec": {}}))
 
+    @rests_on_kubernetes
     def test_evicts_within_budgets_only(self, site: Site) -> None:
         pod = site.pod(PREPARE, labels={"app": "held"})
         budget = {

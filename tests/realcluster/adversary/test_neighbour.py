@@ -7,7 +7,13 @@ import json
 import pytest
 
 from support.https import Obj
-from support.realcluster.adversary import PREPARE, ROWS, TENANTS, Site
+from support.realcluster.adversary import (
+    PREPARE,
+    ROWS,
+    TENANTS,
+    Site,
+    held_in_code,
+)
 from vacate.api.installednames import MUTATE_REQUESTS, VALIDATE_EVICTIONS, VALIDATE_REQUESTS
 from vacate.api.kinds import EVICTIONREQUESTS, PODS, Kind
 
@@ -47,12 +53,14 @@ def _request(requesters: int) -> Obj:
 
 
 class TestNeighbour:
+    @held_in_code("row-review-limits")
     @pytest.mark.parametrize("path", [MUTATE_REQUESTS, VALIDATE_REQUESTS])
     def test_has_no_review_read_that_is_larger_than_any_of_an_api_server(self, site: Site, path: str) -> None:
         body = _review(EVICTIONREQUESTS, _request(300_000))
         assert len(body) > 4 * 1024 * 1024
         assert site.post(path, body).code == 413
 
+    @held_in_code("an-answer-has-few-errors")
     @pytest.mark.parametrize("path", [MUTATE_REQUESTS, VALIDATE_REQUESTS])
     def test_gets_few_errors_for_many(self, site: Site, path: str) -> None:
         claimed = {"username": "admin", "groups": ["system:masters"]}
@@ -63,6 +71,7 @@ class TestNeighbour:
             assert error in reply.obj["response"]["status"]["message"]
             assert len(reply.body) < 20_000
 
+    @held_in_code("bridge-checks-callers")
     def test_has_no_eviction_requested_for_a_caller_who_may_not(self, site: Site) -> None:
         """A review is a claim: only the API server knows what the named caller may do."""
         pod = site.pod(PREPARE)
@@ -72,6 +81,7 @@ class TestNeighbour:
         site.post(VALIDATE_EVICTIONS, _review(PODS, eviction, "eviction", kind=kind))
         assert site.requested(pod) is None
 
+    @held_in_code("row-no-reviews")
     @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b"[" * 100_000], ids=lambda body: body[:4])
     def test_makes_nothing_fail_with_what_is_no_review(self, site: Site, body: bytes) -> None:
         assert site.post(VALIDATE_REQUESTS, body).code == 400

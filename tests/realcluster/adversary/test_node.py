@@ -19,10 +19,12 @@ from support.realcluster.adversary import (
     OTHER_NODE,
     OWN_NODE,
     PREPARE,
+    ROLES,
     ROWS,
     TENANTS,
     Site,
     held_by,
+    permitted,
     refused,
 )
 from support.realcluster.audit import calls
@@ -120,6 +122,7 @@ class TestNode:
         for who in (site.node, site.agent):
             refused(who.delete(dialect.kind, name))
 
+    @permitted
     def test_requests_the_eviction_of_its_own_pods(self, site: Site) -> None:
         site.agent.request(site.pod(PREPARE, node=OWN_NODE), REQUESTER).ok()
 
@@ -154,6 +157,7 @@ class TestNode:
         sub, change = FOREIGN_OF_NODES[what]
         refused(site.agent.change(NODES, OWN_NODE, change, sub=sub, how=STRATEGIC))
 
+    @permitted
     def test_says_that_its_node_shuts_down(self, site: Site) -> None:
         taint: Any = {"key": SHUTDOWN_TAINT, "effect": "NoSchedule"}
         site.agent.change(NODES, OWN_NODE, {"spec": {"taints": [taint]}}, how=STRATEGIC).ok()
@@ -162,16 +166,19 @@ class TestNode:
         status = {"status": {"conditions": [_condition(GRACEFUL_SHUTDOWN)]}}
         site.agent.change(NODES, OWN_NODE, status, sub="status", how=STRATEGIC).ok()
 
+    @held_by(POLICY)
     def test_a_token_that_names_no_node_writes_nothing(self, site: Site) -> None:
         pod = site.pod(PREPARE, node=OWN_NODE)
         refused(site.agent_without_node.request(pod, REQUESTER))
         refused(site.agent_without_node.delete(PODS, pod["metadata"]["name"]))
 
+    @held_by(ROLES)
     def test_reads_no_secret_and_runs_no_pod(self, site: Site) -> None:
         refused(site.agent.call("GET", f"/api/v1/namespaces/{TENANTS}/secrets"))
         body = {"metadata": {"name": "mine"}, "spec": {"containers": [{"name": "a", "image": "a:1"}]}}
         refused(site.agent.create(PODS, body, ShutdownAgent().namespace))
 
+    @permitted
     def test_lists_all_pods_and_creates_events_anywhere(self, site: Site) -> None:
         """What remains open: roles cannot narrow either to a node."""
         site.agent.call("GET", PODS.collection_path("")).ok()
@@ -217,6 +224,7 @@ def _marks(site: Site) -> tuple[bool, set[str]]:
 
 
 class TestShutdownAgent:
+    @permitted
     async def test_shuts_its_node_down_and_writes_nothing_that_a_policy_refuses(
         self, site: Site, tmp_path: Path
     ) -> None:

@@ -1,4 +1,4 @@
-"""The suite fails when any one policy is removed: each is taken away in turn, and its rows are tried again.
+"""The suite fails when what it rests on is removed: each policy in turn, the roles, the reviews.
 
 What the webhook checks in its own code is removed by `make rules`, in a copy of the sources.
 """
@@ -16,7 +16,7 @@ from types import ModuleType
 
 import pytest
 
-from support.realcluster.adversary import BOUND, ROWS, TENANTS, Account, Site
+from support.realcluster.adversary import BOUND, REVIEWS, ROLES, ROWS, TENANTS, Account, Site
 from support.waiting import until
 from vacate.api.identity import service_account_user
 from vacate.install.objects import objects
@@ -25,12 +25,12 @@ from vacate.install.settings import Settings, ShutdownAgent
 pytestmark = [*ROWS, pytest.mark.thorough]
 BINDINGS = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
 HERE = Path(__file__).parent
-Case = Callable[[Site], None]
+Case = functools.partial[None]
 
 
 @functools.cache
 def _rows() -> list[Callable[..., None]]:
-    """Every row that says which policies hold it."""
+    """Every row that says what holds it, but those of the code."""
     modules = [_loaded(file) for file in sorted(HERE.glob("test_*.py")) if file != Path(__file__)]
     classes = [one for module in modules for name, one in vars(module).items() if name.startswith("Test")]
     return [row for one in classes for row in vars(one).values() if hasattr(row, "held_by")]
@@ -111,14 +111,36 @@ def test_without_the_webhook_and_a_policy_a_row_fails(site: Site, policy: str) -
     _check(site, policy, _held(policy, alone=True))
 
 
+def _rows_of(what: str) -> list[Callable[..., None]]:
+    return [one for one in _rows() if vars(one)["held_by"] == (what,)]
+
+
+@pytest.mark.parametrize("row", _rows_of(ROLES), ids=lambda row: row.__qualname__)
+def test_with_every_right_a_row_fails(site: Site, row: Callable[..., None]) -> None:
+    with site.with_every_right():
+        until(lambda: any(_fails(case, site) for case in _cases(row)))
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize("row", _rows_of(REVIEWS), ids=lambda row: row.__qualname__)
+def test_without_reviews_a_row_fails(
+    site: Site, row: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Account, "dry", "")
+    assert any(_fails(case, site) for case in _cases(row))
+
+
 def _check(site: Site, policy: str, cases: list[Case]) -> None:
     """An API server follows what is removed and put back within a second or two.
 
-    Where the webhook is not asked, some of the cases hold in no way: the others are looked at.
+    Where the webhook is not asked, some of the cases hold in no way: the others are looked at. A row that
+    nothing else holds must fail, and of others one.
     """
     held = until(lambda: [case for case in cases if not _fails(case, site)])
+    rows = {case.func for case in cases if vars(case.func)["held_by"] == (policy,)}
     with site.without(BINDINGS, policy):
         failed = until(lambda: next((case for case in held if _fails(case, site)), None))
+        until(lambda: {case.func for case in held if case.func in rows and _fails(case, site)} == rows)
     assert failed is not None
     until(lambda: not _fails(failed, site))
 

@@ -13,7 +13,13 @@ import yaml
 from support.certificates import Authority
 from support.https import Obj
 from support.processes.program import Program
-from support.realcluster.adversary import ROWS, TENANTS, Site, new_request
+from support.realcluster.adversary import (
+    ROWS,
+    TENANTS,
+    Site,
+    held_in_code,
+    new_request,
+)
 from support.realcluster.evictions import HOME
 from support.tlsserver import JsonHandler, TlsServer, serving
 from support.waiting import until
@@ -119,6 +125,7 @@ def shown(
 
 
 class TestHookService:
+    @held_in_code("row-hook-answers", "a-token-is-no-part-of-an-answer")
     @pytest.mark.parametrize("what", HOSTILE)
     def test_is_no_success_and_shows_nothing_but_a_line(
         self, site: Site, service: HostileService, shown: dict[str, Obj], what: str
@@ -220,6 +227,7 @@ def _row(site: Site, name: str) -> Obj:
 
 
 class TestFenceService:
+    @held_in_code("a-fence-answer-names-the-node", "a-redirect-is-not-followed")
     @pytest.mark.parametrize("what", HOSTILE)
     def test_is_never_taken_for_a_machine_that_is_off(
         self, site: Site, service: HostileService, ended: dict[str, Obj], what: str

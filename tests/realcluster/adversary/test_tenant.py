@@ -15,10 +15,13 @@ from support.realcluster.adversary import (
     JSON_PATCH,
     MERGE,
     PREPARE,
+    REVIEWS,
+    ROLES,
     ROWS,
     TENANTS,
     Site,
     held_by,
+    held_in_code,
     new_request,
     refused,
     request_for,
@@ -136,6 +139,7 @@ class TestTenant:
         """In a namespace that guards against it."""
         refused(site.tenant.delete(PODS, site.shared["metadata"]["name"], gracePeriodSeconds=0), "confirm")
 
+    @held_by(FORCE_DELETION)
     def test_removes_none_in_an_odd_way(self, site: Site) -> None:
         """A refusal, or a deletion that lets the pod end."""
         pod, removed = site.pod(), []
@@ -144,7 +148,7 @@ class TestTenant:
             path = after.replace("NAME", f"/{pod['metadata']['name']}").replace("%3D/", "%3D")
             reply = site.tenant.call("DELETE", PODS.collection_path(TENANTS) + path, body, content_type)
             deleted = [] if reply.code >= 400 else reply.obj.get("items", [reply.obj])
-            graces = [one["metadata"]["deletionGracePeriodSeconds"] for one in deleted]
+            graces = [one["metadata"].get("deletionGracePeriodSeconds", 0) for one in deleted]
             removed += [how] if 0 in graces else []
         assert removed == []
 
@@ -167,6 +171,7 @@ class TestTenant:
         user = pod_body("user", volumes=[claim])
         refused(site.tenant.create(PODS, user, query="?dryRun=All"), "vacate.dev/exclusive-volumes")
 
+    @held_by(REVIEWS)
     @pytest.mark.parametrize("version", ["as read", "leading zero", "leading zeros"])
     @pytest.mark.parametrize("how", ENCODINGS)
     def test_forges_no_record_of_callers(self, site: Site, how: str, version: str) -> None:
@@ -186,6 +191,7 @@ class TestTenant:
         kept = site.tenant.get(EVICTIONREQUESTS, name).ok()
         assert CALLERS not in kept["metadata"]["annotations"]
 
+    @held_by(REVIEWS)
     def test_forges_none_in_an_odd_way(self, site: Site) -> None:
         """By other verbs, encodings, paths and options; whatever is answered, nothing is recorded."""
         name = site.active(PREPARE)["metadata"]["name"]
@@ -203,6 +209,7 @@ class TestTenant:
             forged += [how] if CALLERS in kept else []
         assert forged == []
 
+    @held_by(REVIEWS)
     def test_forges_no_record_with_an_object_that_is_oversized(self, site: Site) -> None:
         """The mutating webhook, which would take the record away, is not asked about such an object."""
         name = site.active(PREPARE)["metadata"]["name"]
@@ -211,6 +218,7 @@ class TestTenant:
         meta = {"annotations": FORGED, "ownerReferences": owners}
         refused(site.tenant.change(EVICTIONREQUESTS, name, {"metadata": meta}), "Too many: 101")
 
+    @held_in_code("interceptors-never-change")
     @pytest.mark.parametrize("version", ["as read", "leading zero"])
     def test_lets_no_interceptor_in_or_out(self, site: Site, version: str) -> None:
         request = site.active(PREPARE)
@@ -220,6 +228,7 @@ class TestTenant:
         site.tenant.change(EVICTIONREQUESTS, name, change)
         assert site.tenant.get(EVICTIONREQUESTS, name).ok()["spec"]["interceptors"] == before
 
+    @held_in_code("who-pushes-is-recorded-by-admission")
     @pytest.mark.parametrize("version", ["as read", "leading zero"])
     def test_skips_none_in_the_name_of_another(self, site: Site, version: str) -> None:
         """Who may delete the pod may skip its interceptors, and is recorded."""
@@ -232,6 +241,7 @@ class TestTenant:
         kept = reply.obj if reply.code == 200 else site.now(request)
         assert kept["metadata"]["annotations"].get(PUSHED_BY) != "admin"
 
+    @held_by(REVIEWS)
     def test_brings_no_interceptor_with_a_new_request(self, site: Site) -> None:
         pod = site.pod(PREPARE)
         body = request_for(pod, annotations={ADMITTED_STAMP: "true"})
@@ -274,10 +284,12 @@ class TestTenant:
         refused(site.tenant.delete(EVICTIONREQUESTS, name, **options))
         site.tenant.delete(EVICTIONREQUESTS, name).ok()  # as it is deleted by default
 
+    @held_by(ROLES)
     def test_approves_no_fence(self, site: Site) -> None:
         for one in ("vacate.dev/fencing-approved", "vacate.dev/fence-requested"):
             refused(site.tenant.change(NODES, "node-1", {"metadata": {"annotations": {one: "now"}}}))
 
+    @held_by(ROLES)
     def test_has_no_pod_of_others_evicted(self, site: Site) -> None:
         body = {"metadata": {"name": "of-others"}, "spec": {"containers": [{"name": "a", "image": "a:1"}]}}
         pod = site.admin.create(PODS, body, "default").ok()

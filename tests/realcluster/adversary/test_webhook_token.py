@@ -9,11 +9,13 @@ from support.realcluster.adversary import (
     APPLY,
     MERGE,
     PREPARE,
+    ROLES,
     ROWS,
     TENANTS,
     Site,
     held_by,
     new_request,
+    permitted,
     refused,
 )
 from vacate.api.installednames import MUTATING, TLS_SECRET, VALIDATING, WEBHOOK_REQUESTS
@@ -50,10 +52,12 @@ class TestWebhooksToken:
     def test_changes_nothing_of_a_pod_but_its_reason(self, site: Site, what: str, how: str) -> None:
         refused(site.webhook.change(PODS, site.shared["metadata"]["name"], CHANGES[what], how=how))
 
+    @permitted
     def test_annotates_a_reason_where_others_change_pods_too(self, site: Site) -> None:
         change = {"metadata": {"annotations": {ANNOTATION: "Evicted"}}}
         site.webhook.change(PODS, site.pod()["metadata"]["name"], change).ok()
 
+    @held_by(ROLES)
     def test_takes_over_no_admission(self, site: Site) -> None:
         for kind, name in (("mutating", MUTATING), ("validating", VALIDATING)):
             path = f"{ADMISSION}/{kind}webhookconfigurations/{name}"
@@ -62,6 +66,7 @@ class TestWebhooksToken:
         path = f"{ADMISSION}/validatingadmissionpolicybindings"
         refused(site.webhook.call("DELETE", path))
 
+    @held_by(ROLES)
     def test_reads_no_secret_and_gets_no_token(self, site: Site) -> None:
         home = "/api/v1/namespaces/vacate-system"
         refused(site.webhook.call("GET", f"{home}/secrets/{TLS_SECRET}"))
@@ -80,6 +85,7 @@ class TestWebhooksToken:
         refused(site.webhook.create(kind, mine))
         refused(site.webhook.delete(kind, meta["name"]))
 
+    @held_by(ROLES)
     def test_writes_no_progress(self, site: Site) -> None:
         request = site.active(PREPARE)
         path = f"/apis/evictionrequest.coordination.k8s.io/v1alpha1/namespaces/{TENANTS}/evictionrequests"

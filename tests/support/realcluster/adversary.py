@@ -1,19 +1,18 @@
 """An installation on a real control plane, and everyone who may have a foothold beside it.
 
 Each attacker is an account with a real token. A row of the suite is a test of one thing that a foothold must
-not achieve; `held_by` names the policy or webhook without which the row fails, and `test_removals` takes each
-of them away in turn to see that it does.
+not achieve. It says what it stands on: `held_by` policies, roles or reviews, which `test_removals` takes away
+to see that the row fails; `held_in_code`, which `make rules` removes; or `rests_on_kubernetes`. What is
+`permitted` is refused by nothing.
 """
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import functools
 import http.client
 import ssl
 import subprocess
-import time
 import urllib.parse
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -24,9 +23,10 @@ import pytest
 from support.evictions.namespace import is_ready, pod_body
 from support.https import Https, Obj, Reply
 from support.processes.cluster import vacate
+from support.realcluster.company import ADMISSION, CompanyWebhook, company_labels
 from support.realcluster.evictions import HOME, RealCluster, real_cluster
 from support.realcluster.users import until_granted
-from support.tlsserver import JsonHandler, TlsServer, serving
+from support.tlsserver import serving
 from support.waiting import until
 from vacate.admission.pods.forcedeletion import ENABLED, GUARD_LABEL
 from vacate.api.identity import NODES as NODE_GROUP
@@ -36,6 +36,7 @@ from vacate.api.installednames import (
     INTERCEPTOR,
     MANAGER,
     MUTATING,
+    NODE_MAINTAINER,
     REQUESTER,
     SHUTDOWN_AGENT,
     SHUTDOWN_REQUESTER,
@@ -78,7 +79,6 @@ PREPARE, BOUND = "prepare.example.com", "bound.example.com"
 """Two interceptors: anyone with the role may report for the first, one account for the second."""
 MERGE, JSON_PATCH = "application/merge-patch+json", "application/json-patch+json"
 STRATEGIC, APPLY = "application/strategic-merge-patch+json", "application/apply-patch+yaml"
-_ADMISSION = "admissionregistration.k8s.io"
 AGENTS = ShutdownAgent().namespace
 _INSTALLED = (
     "--image", "vacate:0", "--termination-reasons", "--guard-force-deletion", "--shutdown-agent", "alone",
@@ -91,8 +91,12 @@ _MANAGER = (
 )  # fmt: skip
 
 
+ROLES, REVIEWS = "the roles", "the webhook's reviews"
+"""What holds rows beside policies: the rights that an account was not given, and what the webhook answers."""
+
+
 def held_by(*policies: str, alone: bool = False) -> Callable[[F], F]:
-    """The admission policies, as patterns of names, without which a row fails.
+    """The admission policies, as patterns of names, ROLES or REVIEWS, without which a row fails.
 
     `alone` is for what the webhook holds as well: the row is tried while the webhook is not asked.
     """
@@ -104,11 +108,28 @@ def held_by(*policies: str, alone: bool = False) -> Callable[[F], F]:
     return mark
 
 
+def held_in_code(*ids: str) -> Callable[[F], F]:
+    """What `make rules` removes of the code: rules of tests/rules/rules.toml, defences of security.toml."""
+    return lambda row: row
+
+
+def rests_on_kubernetes(row: F) -> F:
+    """Nothing of ours holds it: the API server does, with roles and budgets of its own."""
+    return row
+
+
+def permitted(row: F) -> F:
+    """It shows what is not refused, or what an administrator is shown."""
+    return row
+
+
 class Account:
     """Someone at the API server; objects are those of the tenants where nothing else is named."""
 
     dry = ""
     """What all of them add to their patches and deletions: nothing, or that it is a dry run."""
+    tried = False
+    """Whether all that attackers write is a dry run."""
 
     def __init__(self, https: Https, user: str = "") -> None:
         self._https = https
@@ -118,6 +139,9 @@ class Account:
         self, method: str, path: str, body: Any = None, content_type: str = "application/json", **headers: str
     ) -> Reply:
         """One request, whatever becomes of it."""
+        if Account.tried and self.user != "admin" and method != "GET" and "dryRun" not in path:
+            path += f"{'&' if '?' in path else '?'}dryRun=All"
+            body = {**body, "dryRun": ["All"]} if method == "DELETE" and isinstance(body, dict) else body
         return self._https.call(method, path, body, content_type=content_type, headers=headers)
 
     def get(self, kind: Kind, name: str, namespace: str = TENANTS) -> Reply:
@@ -212,108 +236,6 @@ def refused(reply: Reply, *parts: str, codes: tuple[int, ...] = (403, 422)) -> s
     return reply.text
 
 
-class _CompanyHandler(JsonHandler):
-    server: CompanyWebhook
-
-    def do_POST(self) -> None:  # noqa: N802  as the base class calls it
-        review = self.sent()["request"]
-        self.server.reviewed.append(review)
-        answer: Obj = {"uid": review["uid"], "allowed": True}
-        if review["userInfo"]["username"] in self.server.refuses:
-            time.sleep(self.server.seconds)  # it is what the company's webhook takes, not a wait of a test
-            answer |= {"allowed": False, "status": {"code": 403, "message": "not by company policy"}}
-        self.answer({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": answer})
-
-
-class CompanyWebhook(TlsServer):
-    """A company's own validating webhook for evictions and deletions: it refuses some users, or is slow."""
-
-    def __init__(self) -> None:
-        self.refuses: frozenset[str] = frozenset()
-        self.seconds = 0.0
-        self.reviewed: list[Obj] = []
-        super().__init__(_CompanyHandler)
-
-    @contextlib.contextmanager
-    def refusing(self, *users: str, seconds: float = 0.0) -> Iterator[None]:
-        """Refuse these users, each after so many seconds."""
-        self.refuses, self.seconds = frozenset(users), seconds
-        try:
-            yield
-        finally:
-            self.refuses, self.seconds = frozenset(), 0.0
-
-    def configuration(self) -> Obj:
-        """For the API server: all evictions and deletions of the tenants' pods."""
-
-        def rule(resource: str, operation: str) -> Obj:
-            return {
-                "apiGroups": [""],
-                "apiVersions": ["v1"],
-                "operations": [operation],
-                "resources": [resource],
-            }
-
-        hook = {
-            "name": "policy.company.example.com",
-            "rules": [rule("pods", "DELETE"), rule("pods/eviction", "CREATE")],
-            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": TENANTS}},
-            "clientConfig": {
-                "url": f"{self.url}/",
-                "caBundle": base64.b64encode(self.authority.pem).decode(),
-            },
-            "sideEffects": "None",
-            "admissionReviewVersions": ["v1"],
-            "timeoutSeconds": 10,
-        }
-        return _admission("ValidatingWebhookConfiguration", "company", webhooks=[hook])
-
-
-COMPANY_LABEL = "company.example.com/seen"
-
-
-def _company_labels() -> dict[str, Obj]:
-    """A company's policy that labels each Deployment, pod and node that is written, by plural."""
-    name, rules = "company-labels", [("apps", "deployments"), ("", "pods"), ("", "nodes")]
-    labelled = f"Object{{metadata: Object.metadata{{labels: {{'{COMPANY_LABEL}': 'yes'}}}}}}"
-    policy = {
-        "failurePolicy": "Fail",
-        "reinvocationPolicy": "IfNeeded",
-        # What the agents of nodes write is held to the last label: with a policy like this on nodes, their
-        # taints are refused.
-        "matchConditions": [
-            {
-                "name": "not-by-agents",
-                "expression": f"!('system:serviceaccounts:{AGENTS}' in request.userInfo.groups)",
-            }
-        ],
-        "matchConstraints": {
-            "resourceRules": [
-                {
-                    "apiGroups": [group],
-                    "apiVersions": ["v1"],
-                    "operations": ["UPDATE"],
-                    "resources": [resource],
-                }
-                for group, resource in rules
-            ]
-        },
-        "mutations": [
-            {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": labelled}},
-        ],
-    }
-    return {
-        "mutatingadmissionpolicies": _admission("MutatingAdmissionPolicy", name, spec=policy),
-        "mutatingadmissionpolicybindings": _admission(
-            "MutatingAdmissionPolicyBinding", name, spec={"policyName": name}
-        ),
-    }
-
-
-def _admission(kind: str, name: str, **fields: Any) -> Obj:
-    return {"apiVersion": f"{_ADMISSION}/v1", "kind": kind, "metadata": {"name": name}, **fields}
-
-
 class Site:
     """The installation, and the tokens of those who attack it."""
 
@@ -335,15 +257,16 @@ class Site:
         self.fencer = self._user("fencer", rules=[(FENCINGPOLICIES, everything)])
         self.responder = self._user("responder", rules=[(LIFECYCLE_EVICTIONS, ["patch"])], sub="status")
         self.node_editor = self._user("node-editor", rules=[(NODES, ["get", "patch", "delete"])])
+        self.maintainer = self._user("maintainer", NODE_MAINTAINER, cluster=True)
         self.manager = self._account(HOME, MANAGER)
         self.webhook = self._account(HOME, WEBHOOK)
         self.certificates = self._account(HOME, CERTIFICATES)
         self.agent = self._account(AGENTS, SHUTDOWN_AGENT, self.agent_pod(OWN_NODE))
         self.agent_without_node = self._account(AGENTS, SHUTDOWN_AGENT)
         self.node = self._node(OWN_NODE)
-        beside = {"validatingwebhookconfigurations": company.configuration(), **_company_labels()}
+        beside = {"validatingwebhookconfigurations": company.configuration(TENANTS), **company_labels()}
         for plural, one in beside.items():
-            cluster.admin.create(f"/apis/{_ADMISSION}/v1/{plural}", one)
+            cluster.admin.create(f"/apis/{ADMISSION}/v1/{plural}", one)
 
     def pod(self, *interceptors: str, node: str = OTHER_NODE, **more: Any) -> Obj:
         """A ready pod of the tenants, on that node, with a name of its own."""
@@ -451,7 +374,7 @@ class Site:
                 ("mutatingwebhookconfigurations", MUTATING),
                 ("validatingwebhookconfigurations", VALIDATING),
             ):
-                stack.enter_context(self.without(f"/apis/{_ADMISSION}/v1/{plural}", name))
+                stack.enter_context(self.without(f"/apis/{ADMISSION}/v1/{plural}", name))
             yield
         self._prepared = {}
         nowhere = {"metadata": {"name": "no-such-pod", "uid": "no-such-uid", "namespace": TENANTS}}
@@ -468,6 +391,26 @@ class Site:
             yield
         finally:
             self.cluster.admin.create(collection, kept)
+
+    @contextlib.contextmanager
+    def with_every_right(self) -> Iterator[None]:
+        """Every account may do everything that no policy and no webhook refuses; none of it is kept."""
+        group = "rbac.authorization.k8s.io"
+        body = {
+            "metadata": {"name": "every-right"},
+            "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "cluster-admin"},
+            "subjects": [
+                {"kind": "Group", "apiGroup": group, "name": one}
+                for one in ("system:serviceaccounts", NODE_GROUP)
+            ],
+        }
+        self.admin.create(CLUSTERROLEBINDINGS, body).ok()
+        Account.tried = True
+        try:
+            yield
+        finally:
+            Account.tried = False
+            self.cluster.admin.delete(CLUSTERROLEBINDINGS.object_path("every-right"))
 
     def vacate(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """A command of the administrator."""
@@ -487,14 +430,20 @@ class Site:
             return Reply(answer.status, answer.read())
 
     def _user(
-        self, name: str, role: str = "", rules: Sequence[tuple[Kind, list[str]]] = (), sub: str = ""
+        self,
+        name: str,
+        role: str = "",
+        rules: Sequence[tuple[Kind, list[str]]] = (),
+        *,
+        sub: str = "",
+        cluster: bool = False,
     ) -> Account:
         """Of a service account among the tenants that has this role there, or these rights everywhere.
 
-        `sub` is the part of the objects that the rights are about.
+        `sub` is the part of the objects that the rights are about; with `cluster` the role is for all of it.
         """
         self.admin.create(SERVICEACCOUNTS, {"metadata": {"name": name}}).ok()
-        kind = CLUSTERROLEBINDINGS if rules else ROLEBINDINGS
+        kind = CLUSTERROLEBINDINGS if rules or cluster else ROLEBINDINGS
         if rules:
             rows = [
                 {
