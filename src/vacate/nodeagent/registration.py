@@ -11,6 +11,7 @@ from vacate.api.objects import Obj, dig
 from vacate.api.times import format_micro_time
 from vacate.api.types import Node, condition
 from vacate.cache.reader import Reader
+from vacate.client.anew import first_answer
 from vacate.client.privatefile import write_private
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.entropy import Entropy
@@ -79,7 +80,7 @@ class NodeReconciler:
         pause = 1.0
         while True:
             try:
-                return await self._claim()
+                return await first_answer(self._claim)
             except (TransportError, ApiError) as error:
                 deleted = isinstance(error, NotFound) and self._answered  # in this moment
                 if isinstance(error, ApiError) and not (deleted or error.is_passing):

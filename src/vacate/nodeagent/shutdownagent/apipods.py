@@ -14,6 +14,7 @@ from vacate.api.options import DeleteOptions
 from vacate.api.terminationreason import EVICTION
 from vacate.api.types.meta import ObjectMeta
 from vacate.cache.informer import Informer
+from vacate.client.anew import first_answer
 from vacate.client.client import Client
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.clock import Clock
@@ -30,7 +31,6 @@ from vacate.nodeagent.shutdown.statemachine import TerminatePod
 from vacate.nodeagent.shutdownagent.kubelet import AgentPodLimits, shares_bucket
 from vacate.nodeagent.view import AgentPod, AgentPodSpec
 from vacate.runtime.reconcile import Key
-from vacate.runtime.tasks import first_answer
 
 log = logging.getLogger(__name__)
 
@@ -286,7 +286,7 @@ class ApiPods:
             await asyncio.wait([held.asking])  # a deletion may be under way
         while True:
             try:
-                return await first_answer(lambda: self._remove_mark(held))
+                return await self._remove_mark(held)
             except NotFound:
                 return None
             except (VacateError, OSError) as error:

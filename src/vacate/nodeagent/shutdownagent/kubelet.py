@@ -14,10 +14,11 @@ from vacate.nodeagent.shutdown.buckets import Bucket, ShutdownPod, group_pods, s
 from vacate.nodeagent.shutdown.config import BY_PRIORITY, CRITICAL, TOTAL, ShutdownConfig
 from vacate.nodeagent.shutdown.durations import format_duration
 from vacate.nodeagent.shutdown.protocol import Inhibitor, ShutdownRefused
+from vacate.runtime.recorder import SHUTDOWN_FLUSH_SECONDS
 
 LOWEST_PRIORITY = -1_000_000_000
 """Of the agent's PriorityClass for clusters whose kubelets shut down by themselves."""
-EXIT_SECONDS = 2.0
+EXIT_SECONDS = SHUTDOWN_FLUSH_SECONDS + 1.0
 """Of the agent's bucket: what it needs itself, from its last request to the end of its process."""
 
 _OFF = f"switch the kubelet's feature off ({TOTAL}, {CRITICAL} and {BY_PRIORITY} unset)"

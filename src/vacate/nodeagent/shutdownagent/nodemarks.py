@@ -17,7 +17,6 @@ from vacate.errors import Conflict, VacateError
 from vacate.kube.conditions import node_condition
 from vacate.kube.patches import guarded
 from vacate.nodeagent.shutdown.state import Marks
-from vacate.runtime.tasks import first_answer
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +47,7 @@ class NodeMarks:
             await self._changed.wait()
             self._changed.clear()
             try:
-                await first_answer(self._write)
+                await self._write()
             except (VacateError, OSError) as error:
                 if not isinstance(error, Conflict):
                     log.warning("node %s cannot be marked yet: %s", self._node, error)
