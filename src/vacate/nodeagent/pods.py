@@ -14,7 +14,6 @@ from vacate.api.options import DeleteOptions
 from vacate.api.terminationreason import EVICTION
 from vacate.cache.reader import Reader
 from vacate.client.anew import first_answer
-from vacate.client.requests import STRATEGIC_PATCH
 from vacate.errors import Conflict, NotFound
 from vacate.kube.patches import pod_status_patch
 from vacate.nodeagent.addresses import AddressPool
@@ -275,9 +274,7 @@ class PodReconciler:
         if patch is None:
             return
         try:
-            answer = await self._client.patch(
-                PODS, meta.name, patch, meta.namespace, patch_type=STRATEGIC_PATCH, subresource="status"
-            )
+            answer = await self._client.patch_status(PODS, meta.name, patch, meta.namespace)
         except NotFound:
             return  # the watch will say so, too
         held.pod = held.written = msgspec.convert(answer, AgentPod)
