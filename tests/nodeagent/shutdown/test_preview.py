@@ -18,10 +18,10 @@ from vacate.api.installednames import labels
 from vacate.api.nodeconditions import GRACEFUL_SHUTDOWN
 from vacate.api.objects import Obj
 from vacate.cli.node.shutdown import order_lines, shown_order
+from vacate.cli.node.shutdownorder import preview
 from vacate.errors import ConfigError
 from vacate.nodeagent.shutdown.buckets import Bucket, ShutdownPod
 from vacate.nodeagent.shutdown.config import ShutdownConfig, read_config
-from vacate.nodeagent.shutdown.preview import preview
 from vacate.nodeagent.shutdown.state import marks_of
 from vacate.nodeagent.view import AgentPod
 from vacate.sim.run import Sim, run_sim
