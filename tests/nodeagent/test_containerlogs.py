@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from vacate.api.options import LogOptions
 from vacate.clock import SystemClock
 from vacate.errors import ApiError, BadRequest, Invalid
 from vacate.nodeagent.containerlogs import read_log
-from vacate.nodeagent.logoptions import LogOptions
 from vacate.nodeagent.runtime.supervisor.logtimes import SUFFIX, Marks, read_marks
 
 pytestmark = pytest.mark.unit

@@ -112,6 +112,11 @@ class Client:
         )
         return _WHOLE.decode(await self.send(request))
 
+    async def patch_status(self, kind: Kind, name: str, patch: Obj, namespace: str = "") -> Obj:
+        """Change part of the status of a built-in object, as a strategic merge; return the whole."""
+        how = requests.STRATEGIC_PATCH
+        return await self.patch(kind, name, patch, namespace, patch_type=how, subresource="status")
+
     async def delete(
         self, kind: Kind, name: str, namespace: str = "", options: DeleteOptions = DeleteOptions()
     ) -> None:

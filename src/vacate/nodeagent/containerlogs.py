@@ -9,10 +9,10 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import IO
 
+from vacate.api.options import LogOptions
 from vacate.api.times import format_micro_time
 from vacate.clock import Clock
 from vacate.errors import BadRequest
-from vacate.nodeagent.logoptions import LogOptions
 from vacate.nodeagent.runtime.supervisor.logtimes import SUFFIX, Mark, read_marks
 from vacate.wire.message import Response
 

@@ -13,6 +13,7 @@ import logging
 from vacate.api.identity import MASTERS
 from vacate.api.kinds import SUBJECTACCESSREVIEWS
 from vacate.api.objects import Obj, dig
+from vacate.api.options import LogOptions
 from vacate.cache.reader import Reader
 from vacate.client.client import Client
 from vacate.clock import Clock
@@ -27,7 +28,6 @@ from vacate.errors import (
 )
 from vacate.httpserver.responses import refusal
 from vacate.nodeagent.containerlogs import chosen_run, read_log
-from vacate.nodeagent.logoptions import LogOptions
 from vacate.nodeagent.settings import AgentSettings
 from vacate.nodeagent.view import AgentPod
 from vacate.nodeagent.volumes.storage import log_files

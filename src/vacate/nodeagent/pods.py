@@ -13,7 +13,7 @@ from vacate.api.kinds import PODS
 from vacate.api.options import DeleteOptions
 from vacate.api.terminationreason import EVICTION
 from vacate.cache.reader import Reader
-from vacate.client.requests import STRATEGIC_PATCH
+from vacate.client.anew import first_answer
 from vacate.errors import Conflict, NotFound
 from vacate.kube.patches import pod_status_patch
 from vacate.nodeagent.addresses import AddressPool
@@ -252,9 +252,8 @@ class PodReconciler:
         await self._clean(held)
         meta = held.pod.metadata
         try:
-            await self._client.delete(
-                PODS, meta.name, meta.namespace, DeleteOptions(grace_period_seconds=0, uid=meta.uid)
-            )
+            at_once = DeleteOptions(grace_period_seconds=0, uid=meta.uid)
+            await first_answer(lambda: self._client.delete(PODS, meta.name, meta.namespace, at_once))
         except NotFound:
             log.info("%s is gone already", held.key)
         except Conflict:
@@ -275,9 +274,7 @@ class PodReconciler:
         if patch is None:
             return
         try:
-            answer = await self._client.patch(
-                PODS, meta.name, patch, meta.namespace, patch_type=STRATEGIC_PATCH, subresource="status"
-            )
+            answer = await self._client.patch_status(PODS, meta.name, patch, meta.namespace)
         except NotFound:
             return  # the watch will say so, too
         held.pod = held.written = msgspec.convert(answer, AgentPod)

@@ -11,8 +11,8 @@ from vacate.api.objects import Obj, dig
 from vacate.api.times import format_micro_time
 from vacate.api.types import Node, condition
 from vacate.cache.reader import Reader
+from vacate.client.anew import first_answer
 from vacate.client.privatefile import write_private
-from vacate.client.requests import STRATEGIC_PATCH
 from vacate.entropy import Entropy
 from vacate.errors import (
     AlreadyExists,
@@ -79,7 +79,7 @@ class NodeReconciler:
         pause = 1.0
         while True:
             try:
-                return await self._claim()
+                return await first_answer(self._claim)
             except (TransportError, ApiError) as error:
                 deleted = isinstance(error, NotFound) and self._answered  # in this moment
                 if isinstance(error, ApiError) and not (deleted or error.is_passing):
@@ -106,7 +106,7 @@ class NodeReconciler:
             # Before anything starts: what runs under a boot that is not reported would pass, after a
             # storage fence, for what a restart has ended.
             booted = {"status": {"nodeInfo": {"bootID": self._boot}}}
-            await self._client.patch(NODES, name, booted, patch_type=STRATEGIC_PATCH, subresource="status")
+            await self._client.patch_status(NODES, name, booted)
 
     async def reconcile(self, key: Key) -> Outcome:
         """Register where the Node is missing; say that it is well where someone doubts it."""
@@ -157,13 +157,8 @@ class NodeReconciler:
             patch = {**patch, "volumesInUse": listing}
         if wrong or patch:
             patch = {**patch, "conditions": wrong if self._described else wanted}
-            await self._client.patch(
-                NODES,
-                node.metadata.name,
-                guarded(node.metadata, {"status": patch}),
-                patch_type=STRATEGIC_PATCH,
-                subresource="status",
-            )
+            change = guarded(node.metadata, {"status": patch})
+            await self._client.patch_status(NODES, node.metadata.name, change)
         self._described = True
         return not left
 

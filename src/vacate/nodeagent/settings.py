@@ -25,9 +25,8 @@ class AgentSettings:
     address: str = "127.0.0.1"  # of the node, in its status
     loopback_pods: bool = False  # each pod gets a loopback address of its own, instead of the node's
     taint: bool = True
-    take_over: bool = (
-        False  # a Node of this name that is not this folder's; only where there is no other agent
-    )
+    # A Node of this name that is not this folder's; only where there is no other agent.
+    take_over: bool = False
     shutdown: ShutdownConfig = field(default_factory=ShutdownConfig)
     dialect: Dialect = EVICTION_REQUEST  # of the API by which a shutdown requests evictions
     pressure: PressureConfig = field(default_factory=PressureConfig)

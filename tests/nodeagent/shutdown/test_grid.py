@@ -14,11 +14,9 @@ from pathlib import Path
 import pytest
 
 from support.effort import THOROUGH
-from support.simulated.shutdown_node import AGENT, ALONE, BESIDE, BUCKET_SECONDS, KINDS, NODE, Place, simulate
-from vacate.api.kinds import PODS
+from support.simulated.shutdown_checks import boot, check, gone, names
+from support.simulated.shutdown_node import ALONE, BESIDE, BUCKET_SECONDS, KINDS, NODE, Place, simulate
 from vacate.api.objects import dig
-from vacate.api.untyped import has_condition
-from vacate.sim.history import is_healthy
 
 pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
 
@@ -43,8 +41,6 @@ STAGES = {  # by what is done to the agent: what has happened before it, and how
     "clock set ahead": ("preStop begins", 1),
     "clock set back": ("preStop begins", 1),
 }
-KUBELET_SECONDS = 3.0
-"""A kubelet gives 2 seconds to a container after a hook that took all its time; grace periods are whole."""
 LATE = ("SIGKILL", "ended", "reported")
 SERVERS = ("up", "away", "back later")
 BUCKETS = {
@@ -100,7 +96,11 @@ async def course(place: Place, agent: str, server: str) -> None:
         place.away = False
     while place.logind.off_at is None:
         await clock.sleep(0.1)
-    check(place, began, agent, server)
+    # An agent that is away at the very end cannot release the lock.
+    last = STAGES[agent][0] and place.disturbed == len(place.buckets) - 1
+    # A shutdown agent deletes late what it could not before.
+    sure = server == "up" or place.subject != ALONE
+    check(place, began, late=2 * AWAY_SECONDS if last else 0.0, sure=sure, prepared=server == "up")
 
 
 async def disturb(place: Place, agent: str) -> None:
@@ -123,77 +123,6 @@ async def disturb(place: Place, agent: str) -> None:
             place.running.set()
         else:
             place.clock.shift = dt.timedelta(hours=1 if agent.endswith("ahead") else -1)
-
-
-def check(place: Place, began: float, agent: str, server: str) -> None:
-    off = place.logind.off_at
-    assert off is not None
-    # An agent that is away at the very end cannot release the lock.
-    last = STAGES[agent][0] and place.disturbed == len(place.buckets) - 1
-    assert off - began <= place.total + (2 * AWAY_SECONDS + 1.0 if last else 1.0)
-    sure = server == "up" or place.subject != ALONE  # a shutdown agent deletes late what it could not before
-    ends: list[float] = []
-    for number in range(len(place.buckets)):
-        acts, names = [], [f"{kind}-{number}" for kind in KINDS]
-        for name in names:
-            what = [one for _, one in place.history(name)]
-            assert what.count("SIGTERM") == 1 or not (sure or "SIGTERM" in what), (name, what)
-            if "SIGTERM" not in what:
-                continue
-            (at,) = [at for at, one in place.history(name) if one == "SIGTERM"]
-            if name in place.hooks:
-                assert what.count("preStop begins") == 1, (name, what)
-                assert what.index("preStop begins") < what.index("SIGTERM"), (name, what)
-                (begins,) = [at for at, one in place.history(name) if one == "preStop begins"]
-                # Not before the hook ends, unless its time is over.
-                if sure:
-                    assert at - begins >= min(place.hooks[name], BUCKET_SECONDS - 10.0) - 0.1, (name, what)
-            if name.startswith("intercepted") and server == "up":
-                place.check_promise(name, at)
-            acts += [at for at, _ in place.history(name)]
-        if ends and sure:
-            assert min(acts) >= max(ends) - (KUBELET_SECONDS if place.subject == ALONE else 0.1)
-        ends = [_gone(place, name) for name in names]
-    written = [place.reported(name) for name in _names(place)]
-    if not all(written):
-        assert off - began >= place.total - 0.1, written  # it was waited for as long as it could be
-    if place.subject == BESIDE:
-        assert "SIGKILL" not in [what for _, what in place.history(AGENT)]
-
-
-def _names(place: Place) -> list[str]:
-    return [f"{kind}-{number}" for number in range(len(place.buckets)) for kind in KINDS]
-
-
-def _gone(place: Place, name: str) -> float:
-    """When the pod had ended, or was killed."""
-    return max((at for at, what in place.history(name) if what in ("SIGKILL", "ended")), default=0.0)
-
-
-async def boot(place: Place) -> None:
-    """The next boot: nothing that was terminated starts again, and the API server learns everything."""
-    await place.power_off()
-    place.away = False
-    ended = [name for name in _names(place) if "SIGTERM" in [what for _, what in place.history(name)]]
-    before = [place.history(name) for name in ended]
-    await place.boot()
-    if place.subject == ALONE:
-        await place.world.until(lambda: all(_settled(place, name, name in ended) for name in _names(place)))
-    else:
-        await place.world.until(lambda: all(place.reported(name) for name in _names(place)))
-        for name in _names(place):
-            status = (place.world.find(PODS, name, "default") or {})["status"]
-            assert status["containerStatuses"][0]["restartCount"] == 0
-            assert status.get("reason") == ("Terminated" if status["phase"] == "Failed" else None), status
-    assert [place.history(name) for name in ended] == before
-
-
-def _settled(place: Place, name: str, ended: bool) -> bool:
-    """Whether the pod is gone, or runs on as if nothing had been."""
-    found = place.world.find(PODS, name, "default")
-    if found is None or ended:
-        return found is None
-    return is_healthy(found) and not has_condition(found, "DisruptionTarget")
 
 
 @pytest.mark.thorough(beyond=1)
@@ -244,7 +173,7 @@ def test_with_less_delay_than_configured_the_order_stays(
             assert what.count("SIGTERM") == (len(KINDS) if delay else 0), what
             assert what.count("preStop begins") == (2 if delay else 0), what
             assert min((at for at, _ in acts), default=ends) >= ends - 0.1
-            ends = max((_gone(place, f"{kind}-{bucket}") for kind in KINDS), default=0.0)
+            ends = max((gone(place, f"{kind}-{bucket}") for kind in KINDS), default=0.0)
 
     simulate(body, tmp_path, 2, number if seed is None else seed)
 
@@ -274,7 +203,7 @@ def test_a_shutdown_that_is_cancelled_or_forgotten_spares_the_rest_and_the_next_
         place.logind.power_off()
         while place.logind.off_at is None:
             await place.sim.clock.sleep(0.1)
-        for name in _names(place):
+        for name in names(place):
             what = [one for _, one in place.history(name)]
             assert what.count("SIGTERM") == 1, (name, what)
             assert what.count("preStop begins") == int(name in place.hooks), (name, what)

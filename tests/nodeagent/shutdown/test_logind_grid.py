@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import http.server
+import os
 import re
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -237,3 +239,45 @@ def test_a_pod_of_the_only_bucket_that_has_to_be_killed_is_reported(tmp_path: Pa
         assert "end" not in node.signals("deaf")
         status = (node.get("deaf") or {})["status"]
         assert (status["phase"], status["reason"]) == ("Failed", "Terminated")
+
+
+@contextlib.contextmanager
+def stopped(pid: int) -> Iterator[None]:
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+@pytest.mark.parametrize("moment", ["before", "while"])
+def test_an_agent_that_is_killed_at_the_very_end_loses_nothing(tmp_path: Path, moment: str) -> None:
+    """After the last status, before it asks for the release of the lock or while it does.
+
+    The status is under way while the API server is stopped, and the release while the supervisor is.
+    """
+    with shutdown_node(tmp_path, {0: 150}) as node:
+        node.run_pod("web", 0, takes=None, hook=True)
+        (supervisor,) = node.running("supervisor.main")
+        node.machine.power_off()
+        until(lambda: "term" in node.signals("web"))
+        with contextlib.ExitStack() as server, contextlib.ExitStack() as release:
+            server.enter_context(stopped(node.cluster.process.pid))
+            node.let_end("web")
+            until(lambda: node.uids["web"] in node.record["gone"])
+            release.enter_context(stopped(supervisor))
+            if moment == "before":
+                node.freeze()
+            server.close()
+            ended = node.until("web", lambda one: one["status"]["phase"] == "Succeeded")
+            if moment == "while":
+                until(lambda: "releasing the shutdown inhibitor" in node.agent_log)
+            assert node.machine.inhibitors() == ["Vacate"]
+            node.kill()
+        if moment == "before":
+            node.start()  # else the supervisor has heard it
+        off_at(node.machine)
+        assert node.terms("web") == 1
+        assert [line.split()[0] for line in node.hooks("web").splitlines()] == ["hook", "hooked"]
+        assert (node.get("web") or {})["status"] == ended["status"]
+        assert node.record["outcome"] == "finished"

@@ -1,17 +1,22 @@
-"""The API server is slow, busy or away while a node goes down: interceptors keep the time of their bucket.
+"""The API server is slow, busy or away while a node goes down, for one call of the agent or for all.
 
-They are asked as soon as the server answers, and the pod is asked to end at the time that it was to be, and
-not before, whichever of the agent's calls is affected, how, and whether the agent restarts meanwhile.
+No hook is skipped, nothing is done twice or out of order, no status is lost, and the lock is released when
+all are written or the configured time is over. Interceptors are asked as soon as the server answers, and the
+pod is asked to end at the time that it was to be, whether the agent restarts meanwhile or not.
 """
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from support.simulated.shutdown_node import BUCKET_SECONDS, Place, simulate
+from support.simulated.shutdown_checks import boot, check
+from support.simulated.shutdown_node import ALONE, BESIDE, BUCKET_SECONDS, NAME, NODE, Place, simulate
+from vacate.api.kinds import LEASES
+from vacate.api.times import parse_time
 from vacate.sim.faults.transport import NO_FAULT, Fault
 from vacate.wire.message import Request
 
@@ -76,3 +81,88 @@ def test_interceptors_are_asked_when_the_server_answers_and_keep_their_time(
             place.check_promise("intercepted-0", ended)
 
     simulate(body, tmp_path, 1, 7 if seed is None else seed)
+
+
+HANGS = Fault(delay=65.0, lost=True)  # until the client gives up
+FOREVER = 3600.0
+TROUBLES = {  # what happens to a call, and for how many seconds
+    "2 s": (Fault(delay=2.0), FOREVER),
+    "10 s": (Fault(delay=10.0), FOREVER),
+    "hangs": (HANGS, BUSY_SECONDS),
+    "hangs on": (HANGS, FOREVER),
+    "429": (Fault(status=429), BUSY_SECONDS),
+    "500": (Fault(status=500), BUSY_SECONDS),
+    "reset": (Fault(lost=True), BUSY_SECONDS),
+}
+AFFECTED: dict[str, Callable[[Request], bool]] = {
+    "list": lambda one: one.method == "GET" and one.path == "/api/v1/pods" and "watch" not in one.query,
+    "watch": lambda one: one.path == "/api/v1/pods" and "watch" in one.query,
+    "status": lambda one: one.method == "PATCH" and "/pods/" in one.path,
+    "deletion": lambda one: one.method == "DELETE" and "/pods/" in one.path,
+    "request": lambda one: "/evictionrequests" in one.path,
+    "reason": lambda one: one.method == "GET" and "/pods/" in one.path,
+    "lease": lambda one: "/leases/" in one.path,
+    "node": lambda one: one.path.startswith("/api/v1/nodes"),
+    "everything": lambda _: True,
+}
+MOMENTS = {  # the bucket, and what happens there before
+    "idle": (0, ""),
+    "begin": (0, ""),
+    "hook": (0, "preStop begins"),
+    "SIGTERM": (0, "SIGTERM"),
+    "last bucket": (1, "turn"),
+}
+SUBJECTS = (NODE, ALONE, BESIDE)
+TABLE = [
+    (subject, call, trouble, moment)
+    for subject, call, trouble, moment in itertools.product(
+        (NODE, ALONE, BESIDE), AFFECTED, TROUBLES, MOMENTS
+    )
+    # A kubelet has its own lease, and beside it the agent ends nothing itself.
+    if (subject == NODE or call != "lease") and (subject != BESIDE or moment in ("idle", "begin"))
+]
+
+
+@pytest.mark.parametrize(("subject", "call", "trouble", "moment"), TABLE)
+def test_nothing_is_skipped_repeated_late_or_lost(
+    subject: str, call: str, trouble: str, moment: str, tmp_path: Path, seed: int | None
+) -> None:
+    (fault, seconds), affected = TROUBLES[trouble], AFFECTED[call]
+    bucket, before = MOMENTS[moment]
+    passes = trouble != "hangs on"
+
+    async def body(place: Place) -> None:
+        clock = place.sim.clock
+        place.hooks = {name: place.entropy.uniform(0.1, 5.0) for name in place.hooks}
+        place.machine.stop_seconds = lambda: place.entropy.uniform(0.1, 4.0)
+        if moment != "idle":
+            place.logind.power_off()
+            began = clock.monotonic()
+            await place.until(before) if before else None
+        end = clock.monotonic() + seconds
+        place.fault = lambda one: fault if affected(one) and clock.monotonic() < end else NO_FAULT
+        if call == "list":  # it is read by an agent that starts
+            await place.kill()
+            await place.start(wait=False)
+        if moment == "idle":
+            await clock.sleep(place.entropy.uniform(0.0, BUSY_SECONDS))
+            place.logind.power_off()
+            began = clock.monotonic()
+        while place.logind.off_at is None:
+            await clock.sleep(0.5)
+            if subject == NODE and passes:
+                assert lease_age(place) < 40.0
+        check(place, began, late=0.0, sure=subject != ALONE, prepared=False)
+        if passes and subject == NODE:
+            for name in place.uids:
+                assert place.reported(name), name
+        await boot(place)
+
+    simulate(body, tmp_path, 2, 7 if seed is None else seed, bucket, subject)
+
+
+def lease_age(place: Place) -> float:
+    """For how many seconds the node has not said that it lives."""
+    lease = place.world.find(LEASES, NAME, "kube-node-lease")
+    assert lease is not None
+    return (place.sim.clock.now() - parse_time(lease["spec"]["renewTime"])).total_seconds()

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import datetime as dt
 import itertools
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,10 +24,10 @@ from vacate.api.kinds import CLUSTERROLEBINDINGS, EVICTIONREQUESTS, PODS, PRIORI
 from vacate.api.objects import Obj, dig
 from vacate.api.times import parse_time
 from vacate.api.types.evictionrequest import SHUTDOWN_DEADLINE
-from vacate.client.transport import Transport
+from vacate.client.transport import Transport, close_iterator
 from vacate.clock import Clock
 from vacate.embedded.bootstrap.identities import ADMIN, node
-from vacate.errors import AlreadyExists
+from vacate.errors import AlreadyExists, TransportError
 from vacate.nodeagent.recovery import POD
 from vacate.nodeagent.runtime.protocol import ContainerState, ExecResult, Held
 from vacate.nodeagent.settings import AgentSettings
@@ -43,7 +43,7 @@ from vacate.sim.machines.runtime import SimRuntime
 from vacate.sim.process import Process, Program
 from vacate.sim.run import Sim, run_sim
 from vacate.testing import pod
-from vacate.wire.message import Request, Response
+from vacate.wire.message import Request, Response, Stream
 from vacate.wiring.components import ComponentContext
 from vacate.wiring.shutdownagent import build_shutdown_agent
 
@@ -72,18 +72,45 @@ class SettableClock:
 
 
 class Stopped:
-    """What an agent asks of others: it asks nothing while it is stopped."""
+    """What an agent asks of the API server: nothing while it is stopped."""
 
-    def __init__(self, link: Transport, running: asyncio.Event) -> None:
+    def __init__(self, link: Transport, place: Place) -> None:
         self._link = link
-        self._running = running
+        self._place = place
 
     async def send(self, request: Request) -> Response:
-        await self._running.wait()
-        return await self._link.send(request)
+        await self._place.running.wait()
+        response = await self._link.send(request)
+        if not isinstance(response.body, bytes):
+            response.body = OpenWatch(response.body, request, self._place)
+        return response
 
     async def aclose(self) -> None:
         await self._link.aclose()
+
+
+class OpenWatch:
+    """A watch that was open before the requests of the agent fail is slow or breaks off, too."""
+
+    def __init__(self, stream: Stream, request: Request, place: Place) -> None:
+        self._stream = stream
+        self._request = request
+        self._place = place
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        chunks = aiter(self._stream)
+        try:
+            async for chunk in chunks:
+                fault = self._place.fault(self._request)
+                await self._place.sim.clock.sleep(fault.delay)
+                if fault.lost or fault.status:
+                    raise TransportError("the watch was reset")
+                yield chunk
+        finally:
+            await close_iterator(chunks)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
 
 
 class StoppedRuntime(SimRuntime):
@@ -261,7 +288,7 @@ class Place:
 
         def build(link: Transport, around: ComponentContext) -> Program:
             around = replace(around, clock=self.clock)
-            link = Stopped(link, self.running)
+            link = Stopped(link, self)
             if self.subject != NODE:
                 self.program = ShutdownProgram(self, link, around)
                 if self.stopping:

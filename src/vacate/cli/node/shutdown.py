@@ -23,16 +23,16 @@ from vacate.cli.common.remedies import no_node
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.serveroptions import gates_option
 from vacate.cli.common.text import columns_of, safe
+from vacate.cli.node.shutdownorder import PodPreview, Preview, preparation, preview
 from vacate.errors import ConfigError, NotFound
 from vacate.features import FeatureGates
 from vacate.nodeagent.shutdown.config import ShutdownConfig
 from vacate.nodeagent.shutdown.lock import delay_of
 from vacate.nodeagent.shutdown.nodepods import described
-from vacate.nodeagent.shutdown.preview import PodPreview, Preview, preview
 from vacate.nodeagent.shutdown.protocol import ShutdownRefused
 from vacate.nodeagent.shutdown.state import BESIDE_KUBELET, SHORT_DELAY
 from vacate.nodeagent.shutdownagent.apipods import MIRROR
-from vacate.nodeagent.shutdownagent.kubelet import AgentPodLimits, beside_kubelet, preparation
+from vacate.nodeagent.shutdownagent.kubelet import AgentPodLimits, beside_kubelet
 from vacate.nodeagent.view import AgentPod
 
 

@@ -17,7 +17,6 @@ from vacate.api.options import DeleteOptions
 from vacate.api.types.core import TERMINAL_PHASES
 from vacate.api.types.evictionrequest import SUPERSEDES, EvictionRequest
 from vacate.client.codec import codec_for
-from vacate.client.requests import STRATEGIC_PATCH
 from vacate.controllers.eviction.requestwriter import RequestWriter
 from vacate.errors import (
     AlreadyExists,
@@ -159,9 +158,7 @@ class Succession:
     async def _record(self, pod_name: str, namespace: str, uid: str, new: Obj | None) -> None:
         patch = record_patch(self._dialect.kind, uid, new, self._deps.clock.now())
         with contextlib.suppress(NotFound):
-            await self._deps.client.patch(
-                PODS, pod_name, patch, namespace, patch_type=STRATEGIC_PATCH, subresource="status"
-            )
+            await self._deps.client.patch_status(PODS, pod_name, patch, namespace)
 
     async def _pod(self, namespace: str, name: str) -> Obj | None:
         try:

@@ -15,7 +15,6 @@ from vacate.api.objects import Obj
 from vacate.api.times import format_time
 from vacate.api.types import Node, Pod, condition
 from vacate.cache.indexes import NODE, PLACED
-from vacate.client.requests import STRATEGIC_PATCH
 from vacate.errors import Conflict, NotFound
 from vacate.kube.nodes import NODE_DOWN, readiness
 from vacate.runtime.controller import Controller, Source
@@ -71,9 +70,7 @@ class NodeDownConditions:
         meta = pod.metadata
         patch = {"metadata": {"uid": meta.uid}, "status": {"conditions": [condition]}}
         try:
-            await self._deps.client.patch(
-                PODS, meta.name, patch, meta.namespace, patch_type=STRATEGIC_PATCH, subresource="status"
-            )
+            await self._deps.client.patch_status(PODS, meta.name, patch, meta.namespace)
         except (NotFound, Conflict):
             return  # gone, or another pod has its name
 

@@ -12,7 +12,6 @@ from vacate.api.kinds import NODEMAINTENANCES, NODES, PODS
 from vacate.api.options import ListOptions
 from vacate.api.types import Node, Pod
 from vacate.api.types.nodemaintenance import NodeMaintenance
-from vacate.client.requests import STRATEGIC_PATCH
 from vacate.controllers.nodemaintenance import events
 from vacate.controllers.nodemaintenance.caches import MaintenanceCaches
 from vacate.controllers.nodemaintenance.concurrency import for_each, remembered
@@ -132,9 +131,7 @@ class MaintenanceWriter:
     async def _show(self, node: Node, phases: Sequence[str]) -> None:
         patch = node_conditions_patch(node, phases, self._deps.clock.now())
         if patch is not None:
-            await self._deps.client.patch(
-                NODES, node.metadata.name, patch, patch_type=STRATEGIC_PATCH, subresource="status"
-            )
+            await self._deps.client.patch_status(NODES, node.metadata.name, patch)
 
     def _phases(self, node: Node) -> list[str]:
         found = []

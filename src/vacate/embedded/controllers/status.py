@@ -8,7 +8,6 @@ from vacate.api.kinds import Kind
 from vacate.api.types import ObjectMeta
 from vacate.api.types.meta import Projection
 from vacate.client.client import Client
-from vacate.client.requests import STRATEGIC_PATCH
 from vacate.errors import NotFound
 from vacate.kube.patches import guarded, status_difference
 
@@ -22,6 +21,4 @@ async def write_status(
         return
     patch = guarded(meta, {"status": difference})
     with contextlib.suppress(NotFound):
-        await client.patch(
-            kind, meta.name, patch, meta.namespace, patch_type=STRATEGIC_PATCH, subresource="status"
-        )
+        await client.patch_status(kind, meta.name, patch, meta.namespace)

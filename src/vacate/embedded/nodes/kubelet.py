@@ -12,7 +12,6 @@ from vacate.api.events import NORMAL, WARNING, EventNote, regarding
 from vacate.api.kinds import PODS
 from vacate.api.options import DeleteOptions
 from vacate.cache.reader import Reader
-from vacate.client.requests import STRATEGIC_PATCH
 from vacate.embedded.nodes.adoption import adopt
 from vacate.embedded.nodes.podlifecycle import PodLifecycle, advance, next_moment, waits_to_start
 from vacate.embedded.nodes.podstatus import Addresses, status_of
@@ -172,9 +171,7 @@ class PodReconciler:
         if patch is None:
             return
         meta = pod.metadata
-        answer = await self._client.patch(
-            PODS, meta.name, patch, meta.namespace, patch_type=STRATEGIC_PATCH, subresource="status"
-        )
+        answer = await self._client.patch_status(PODS, meta.name, patch, meta.namespace)
         resident.written = msgspec.convert(answer, SimulatedPod)
 
     async def _release(self, key: Key, pod: SimulatedPod) -> None:

@@ -10,7 +10,6 @@ from vacate.api.objects import Obj, dig
 from vacate.api.times import format_micro_time
 from vacate.api.types import Node, condition
 from vacate.cache.reader import Reader
-from vacate.client.requests import STRATEGIC_PATCH
 from vacate.embedded.nodes.nodeobjects import (
     GOOD_CONDITIONS,
     LEASE_NAMESPACE,
@@ -70,9 +69,7 @@ class NodeReconciler:
             await report_volumes(self._client, shape.name, wanted)
             machine.listed = wanted
         if patch := status_difference(shape, node, now, booted):
-            await self._client.patch(
-                NODES, shape.name, {"status": patch}, patch_type=STRATEGIC_PATCH, subresource="status"
-            )
+            await self._client.patch_status(NODES, shape.name, {"status": patch})
         return node.metadata.uid
 
     async def _register(self, machine: Machine, now: dt.datetime) -> str:

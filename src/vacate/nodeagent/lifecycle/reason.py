@@ -33,9 +33,8 @@ class HookExtras:
 
     env: Mapping[str, str] = field(default_factory=dict)
     headers: Sequence[tuple[str, str]] = ()
-    arguments: Mapping[str, str] = field(
-        default_factory=dict
-    )  # `$(NAME)` in its command, empty without a reason
+    # `$(NAME)` in its command, empty without a reason
+    arguments: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

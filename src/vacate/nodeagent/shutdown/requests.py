@@ -12,6 +12,7 @@ from vacate.api.times import format_time
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import SHUTDOWN_DEADLINE, EvictionRequest
 from vacate.api.types.meta import ObjectMeta
+from vacate.client.anew import AGAIN_SECONDS, first_answer
 from vacate.client.client import Client
 from vacate.clock import Clock
 from vacate.entropy import Entropy
@@ -24,7 +25,6 @@ from vacate.eviction.requesternames import fitted_requester
 from vacate.nodeagent.shutdown.buckets import ShutdownPod
 from vacate.runtime.dependencies import InformerFactory
 from vacate.runtime.podrequests import read_process
-from vacate.runtime.tasks import AGAIN_SECONDS, first_answer
 from vacate.sdk.errors import CancellationForbidden
 from vacate.sdk.requesters.requester import Requester
 

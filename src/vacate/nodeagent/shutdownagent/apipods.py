@@ -14,8 +14,8 @@ from vacate.api.options import DeleteOptions
 from vacate.api.terminationreason import EVICTION
 from vacate.api.types.meta import ObjectMeta
 from vacate.cache.informer import Informer
+from vacate.client.anew import first_answer
 from vacate.client.client import Client
-from vacate.client.requests import STRATEGIC_PATCH
 from vacate.clock import Clock
 from vacate.errors import Conflict, NotFound, VacateError
 from vacate.eviction.registration import PREFIXES
@@ -30,7 +30,6 @@ from vacate.nodeagent.shutdown.statemachine import TerminatePod
 from vacate.nodeagent.shutdownagent.kubelet import AgentPodLimits, shares_bucket
 from vacate.nodeagent.view import AgentPod, AgentPodSpec
 from vacate.runtime.reconcile import Key
-from vacate.runtime.tasks import first_answer
 
 log = logging.getLogger(__name__)
 
@@ -67,9 +66,8 @@ class ApiPods:
         self._prepared: set[str] = set()
         self._changed: Callable[[], None] = lambda: None
         self._moved = asyncio.Event()
-        self.beside: ShutdownConfig | None = (
-            None  # the kubelet terminates pods itself: they are only prepared here
-        )
+        # Where the kubelet terminates pods itself: they are only prepared here.
+        self.beside: ShutdownConfig | None = None
         for uid, record in load_all(folder):
             if record.boot != boot:  # what was asked of the API server then, the kubelet knows from there
                 record.boot, record.order = boot, None
@@ -267,9 +265,7 @@ class ApiPods:
         change = {"metadata": {"uid": held.uid}, "status": {"conditions": [target]}}
         try:
             async with asyncio.timeout(MARK_SECONDS):
-                await self._client.patch(
-                    PODS, key.name, change, key.namespace, patch_type=STRATEGIC_PATCH, subresource="status"
-                )
+                await self._client.patch_status(PODS, key.name, change, key.namespace)
         except (VacateError, OSError) as error:
             log.info("pod %s has no condition DisruptionTarget: %s", key, str(error) or type(error).__name__)
 
@@ -286,7 +282,7 @@ class ApiPods:
             await asyncio.wait([held.asking])  # a deletion may be under way
         while True:
             try:
-                return await first_answer(lambda: self._remove_mark(held))
+                return await self._remove_mark(held)
             except NotFound:
                 return None
             except (VacateError, OSError) as error:
@@ -300,9 +296,7 @@ class ApiPods:
         found = await self._client.get(PODS, key.name, key.namespace, into=AgentPod)
         if found.metadata.uid == held.uid and not found.deleting and _is_marked(found):
             change = guarded(found.metadata, {"status": {"conditions": [gone]}})
-            await self._client.patch(
-                PODS, key.name, change, key.namespace, patch_type=STRATEGIC_PATCH, subresource="status"
-            )
+            await self._client.patch_status(PODS, key.name, change, key.namespace)
 
 
 def whole_seconds(left: float) -> int:

@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from vacate.nodeagent.shutdown.buckets import Bucket, ShutdownPod, group_pods, spread
+from vacate.nodeagent.shutdown.buckets import Bucket, ShutdownPod
 from vacate.nodeagent.shutdown.config import BY_PRIORITY, CRITICAL, TOTAL, ShutdownConfig
 from vacate.nodeagent.shutdown.durations import format_duration
 from vacate.nodeagent.shutdown.protocol import Inhibitor, ShutdownRefused
+from vacate.runtime.recorder import SHUTDOWN_FLUSH_SECONDS
 
 LOWEST_PRIORITY = -1_000_000_000
 """Of the agent's PriorityClass for clusters whose kubelets shut down by themselves."""
-EXIT_SECONDS = 2.0
+EXIT_SECONDS = SHUTDOWN_FLUSH_SECONDS + 1.0
 """Of the agent's bucket: what it needs itself, from its last request to the end of its process."""
 
 _OFF = f"switch the kubelet's feature off ({TOTAL}, {CRITICAL} and {BY_PRIORITY} unset)"
@@ -68,13 +69,6 @@ def beside_kubelet(kubelet: ShutdownConfig, own: AgentPodLimits) -> ShutdownConf
             "terminationGracePeriodSeconds to some minutes"
         )
     return ShutdownConfig(tuple(others), "", seconds)
-
-
-def preparation(config: ShutdownConfig, pods: Iterable[ShutdownPod]) -> dict[str, float]:
-    """How long interceptors have for which pod, by UID, with the config of an agent beside a kubelet."""
-    prepared = [one for one in pods if one.interceptors and not shares_bucket(one, config)]
-    groups = spread(group_pods(config.buckets, prepared), config.spread_over)
-    return {one.uid: group.bucket.seconds for group in groups for one in group.pods}
 
 
 def shares_bucket(pod: ShutdownPod, config: ShutdownConfig) -> bool:

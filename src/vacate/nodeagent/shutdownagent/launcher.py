@@ -2,8 +2,8 @@
 
 python -m vacate.nodeagent.shutdownagent.launcher COMMAND…
 
-Of this package it imports nothing: what can fail is in the agent. The lock of an agent that does not come
-back is closed after a while, since nobody acts on it.
+It imports nothing but the standard library and the supervisor's lock: what can fail is in the agent. The lock
+of an agent that does not come back is closed after a while, since nobody acts on it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+
+from vacate.nodeagent.runtime.supervisor.heldlock import HeldLock
 
 SOCKET = "VACATE_PARENT_SOCKET"
 """Names the descriptor over which the agent speaks to its parent."""
@@ -34,15 +36,11 @@ class Parent:
 
     def __init__(self, command: Sequence[str]) -> None:
         self._command = list(command)
-        self._lock: int | None = None
-        self._orphan_seconds = 0.0
+        self._lock = HeldLock()
         self._connection: socket.socket | None = None
         self._child: subprocess.Popen[bytes] | None = None
         self._spoke = False  # the agent that runs; one that crashes before is of no use to the lock
-        self._last_use = time.monotonic()  # when an agent that spoke was last there
-        self._handed_over = False  # the lock that is held, by the agent that runs
         self._listened_at: float | None = None  # when the agent that runs last said that it hears logind
-        self._left_at = 0.0  # when the agent last listened that handed it over, or ended if it never did
         self._stopping = False
 
     def run(self) -> int:
@@ -60,12 +58,12 @@ class Parent:
             self._spoke = False
             while (code := self._child.poll()) is None:
                 self._attend(self._connection, reader)
+            self._lock.leave(str(self._child.pid), self._listened_at or time.monotonic())
             if self._spoke:  # it may have had nothing to say for days
-                self._last_use = time.monotonic()
-            if self._handed_over:
-                self._handed_over, self._left_at = False, self._listened_at or time.monotonic()
+                self._lock.look(time.monotonic(), agent=True)
+            self._look_at_lock()
             self._connection.close()
-            if code == 0 or (self._stopping and self._lock is None):
+            if code == 0 or (self._stopping and not self._lock):
                 return code if code >= 0 else 128 - code
             _say(f"the shutdown agent ended with {code} and is started again")
             self._pause(reader)
@@ -99,21 +97,19 @@ class Parent:
     def _do(self, words: list[str], descriptors: list[int]) -> str:
         match words:
             case [verb, seconds] if verb == HOLD and len(descriptors) == 1:
-                self._release()
-                self._lock, self._orphan_seconds = descriptors[0], float(seconds)
-                os.set_inheritable(self._lock, False)
-                self._handed_over = True
+                assert self._child is not None
+                self._lock.hold(descriptors[0], float(seconds), str(self._child.pid))
                 return DONE
             case [verb] if verb == RELEASE:
-                self._release()
+                self._lock.release()
                 return DONE
             case [verb] if verb == LISTENS:
                 self._listened_at = time.monotonic()
         for one in descriptors:
             os.close(one)
-        if self._lock is None:
+        if not self._lock:
             return FREE
-        return HELD if self._handed_over else f"{HELD} {self._left_at}"
+        return HELD if self._lock.left_at is None else f"{HELD} {self._lock.left_at}"
 
     def _pause(self, signals: int) -> None:
         """Before the next agent; and see whether the lock is of use to anyone."""
@@ -121,14 +117,14 @@ class Parent:
         while (left := end - time.monotonic()) > 0:
             if select.select([signals], [], [], left)[0]:
                 os.read(signals, 64)
-        if self._lock is not None and time.monotonic() - self._last_use > self._orphan_seconds:
-            _say("no agent comes up: the shutdown inhibitor is released")
-            self._release()
+        self._look_at_lock()
 
-    def _release(self) -> None:
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+    def _look_at_lock(self) -> None:
+        """While no agent is there."""
+        held = bool(self._lock)
+        self._lock.look(time.monotonic(), agent=False)
+        if held and not self._lock:
+            _say("no agent comes up: the shutdown inhibitor is released")
 
     def _pass_on(self, number: int, _frame: object) -> None:
         if number == signal.SIGCHLD:

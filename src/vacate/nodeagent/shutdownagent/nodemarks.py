@@ -11,13 +11,11 @@ from vacate.api.nodeconditions import GRACEFUL_SHUTDOWN, SHUTDOWN_IN_PROGRESS, S
 from vacate.api.objects import Obj, dig
 from vacate.api.untyped import maps
 from vacate.client.client import Client
-from vacate.client.requests import STRATEGIC_PATCH
 from vacate.clock import Clock
 from vacate.errors import Conflict, VacateError
 from vacate.kube.conditions import node_condition
 from vacate.kube.patches import guarded
 from vacate.nodeagent.shutdown.state import Marks
-from vacate.runtime.tasks import first_answer
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +46,7 @@ class NodeMarks:
             await self._changed.wait()
             self._changed.clear()
             try:
-                await first_answer(self._write)
+                await self._write()
             except (VacateError, OSError) as error:
                 if not isinstance(error, Conflict):
                     log.warning("node %s cannot be marked yet: %s", self._node, error)
@@ -64,9 +62,7 @@ class NodeMarks:
             await self._client.patch(NODES, self._node, change)
         if conditions := changed_conditions(node, wanted, self._clock.now()):
             change = {"status": {"conditions": conditions}}
-            await self._client.patch(
-                NODES, self._node, change, patch_type=STRATEGIC_PATCH, subresource="status"
-            )
+            await self._client.patch_status(NODES, self._node, change)
 
 
 def changed_taints(node: Obj, wanted: Marks) -> list[Obj] | None:

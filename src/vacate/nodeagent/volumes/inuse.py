@@ -15,7 +15,6 @@ from vacate.api.kinds import NODES
 from vacate.api.types import Node
 from vacate.client.client import Client
 from vacate.client.privatefile import write_private
-from vacate.client.requests import STRATEGIC_PATCH
 from vacate.kube.exclusivevolumes import ALL_LISTED
 from vacate.kube.patches import guarded
 from vacate.nodeagent.volumes.storage import PodFolder
@@ -36,7 +35,7 @@ async def report_volumes(client: Client, node: str, wanted: list[str]) -> None:
     found = await client.get(NODES, node, into=Node)
     if found.status.volumes_in_use != wanted:
         change = guarded(found.metadata, {"status": {"volumesInUse": wanted}})
-        await client.patch(NODES, node, change, patch_type=STRATEGIC_PATCH, subresource="status")
+        await client.patch_status(NODES, node, change)
 
 
 class VolumesInUse:

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from vacate.api.kinds import NODES, PODS
 from vacate.api.objects import Obj, dig
+from vacate.api.options import LOG_FLAGS, LogOptions, flag
 from vacate.api.untyped import maps
 from vacate.embedded.apiserver.call import Call
 from vacate.embedded.apiserver.storage import Storage
@@ -15,7 +16,6 @@ from vacate.embedded.apiserver.subresources.scale import get_scale, patch_scale,
 from vacate.embedded.apiserver.subresources.token import issue_token
 from vacate.errors import BadRequest, InternalError, NotFound, TransportError
 from vacate.nodeagent.containerlogs import chosen_run, read_log
-from vacate.nodeagent.logoptions import FLAGS, LogOptions, flag
 from vacate.nodeagent.logservice import PREFIX
 from vacate.wire.message import Response
 
@@ -50,7 +50,7 @@ async def _from_node(storage: Storage, call: Call, container: str, where: tuple[
         raise NotFound(f'pod "{call.name}" has no log: this server asks no nodes', details={})
     query = call.request.query.copy()
     query.pop("container", None)
-    query.update({key: "true" if flag(query, key) else "false" for key in FLAGS if key in query})
+    query.update({key: "true" if flag(query, key) else "false" for key in LOG_FLAGS if key in query})
     path = f"{PREFIX}{call.namespace}/{call.name}/{container}"
     try:
         return await storage.node_logs(*where, path, query)

@@ -7,7 +7,6 @@ import datetime as dt
 from vacate.api.kinds import PODS
 from vacate.api.times import EARLIEST, after, format_time
 from vacate.api.types import Pod, condition
-from vacate.client.requests import STRATEGIC_PATCH
 from vacate.embedded.controllers.backoff import retry_backoff
 from vacate.errors import NotFound
 from vacate.kube.patches import guarded
@@ -55,9 +54,7 @@ class StaleMarks:
         }
         patch = guarded(pod.metadata, {"status": {"conditions": [mark]}})
         try:
-            await self._deps.client.patch(
-                PODS, key.name, patch, key.namespace, patch_type=STRATEGIC_PATCH, subresource="status"
-            )
+            await self._deps.client.patch_status(PODS, key.name, patch, key.namespace)
         except NotFound:
             return Done()
         return Done()

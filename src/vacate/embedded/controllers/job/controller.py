@@ -11,7 +11,6 @@ from vacate.api.options import DeleteOptions
 from vacate.api.types import Job, Pod, condition
 from vacate.api.types.batch import JobStatus
 from vacate.cache.indexes import CONTROLLED, CONTROLLER
-from vacate.client.requests import STRATEGIC_PATCH
 from vacate.embedded.controllers.backoff import retry_backoff
 from vacate.embedded.controllers.job import events
 from vacate.embedded.controllers.job.conditions import COMPLETE, FAILED
@@ -95,9 +94,7 @@ class JobController:
             difference["conditions"] = condition_differences((), status.conditions)
         meta, patch = job.metadata, guarded(job.metadata, {"status": difference})
         try:
-            written = await self._deps.client.patch(
-                JOBS, meta.name, patch, meta.namespace, patch_type=STRATEGIC_PATCH, subresource="status"
-            )
+            written = await self._deps.client.patch_status(JOBS, meta.name, patch, meta.namespace)
         except NotFound:
             return False
         self._written.created(key, written["metadata"]["resourceVersion"])

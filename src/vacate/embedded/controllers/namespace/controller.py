@@ -8,7 +8,6 @@ from typing import Any
 from vacate.api.kinds import NAMESPACES, PODS, Kind
 from vacate.api.options import DeleteOptions
 from vacate.api.types import Namespace, ObjectMeta, Pod
-from vacate.client.requests import STRATEGIC_PATCH
 from vacate.embedded.controllers.backoff import retry_backoff
 from vacate.embedded.controllers.kinds import MetadataOnly, followed, informer_of, stored
 from vacate.embedded.controllers.namespace.content import (
@@ -111,9 +110,7 @@ class NamespaceController:
         changed = condition_differences(before, after)
         patch = guarded_by_uid(meta.uid, {"status": {"conditions": changed}})
         try:
-            await self._client.patch(
-                NAMESPACES, meta.name, patch, patch_type=STRATEGIC_PATCH, subresource="status"
-            )
+            await self._client.patch_status(NAMESPACES, meta.name, patch)
         except NotFound:
             return
 

@@ -147,9 +147,7 @@ class NodeLifecycleController:
         meta = pod.metadata
         patch = {"metadata": {"uid": meta.uid}, "status": {"conditions": [condition]}}
         try:
-            await self._deps.client.patch(
-                PODS, meta.name, patch, meta.namespace, patch_type=STRATEGIC_PATCH, subresource="status"
-            )
+            await self._deps.client.patch_status(PODS, meta.name, patch, meta.namespace)
         except (NotFound, Conflict):
             return  # gone, or another pod has its name
 

@@ -17,7 +17,6 @@ from vacate.api.options import DeleteOptions
 from vacate.api.times import EARLIEST, format_time
 from vacate.api.types import Node, Pod
 from vacate.cache.indexes import NODE, PLACED
-from vacate.client.requests import STRATEGIC_PATCH
 from vacate.embedded.controllers.backoff import retry_backoff
 from vacate.errors import Conflict, NotFound
 from vacate.kube.nodes import out_of_service
@@ -175,9 +174,7 @@ class PodGarbageCollector:
         try:
             if not pod.terminal:
                 patch = self._mark(pod, reason)
-                await self._deps.client.patch(
-                    PODS, meta.name, patch, meta.namespace, patch_type=STRATEGIC_PATCH, subresource="status"
-                )
+                await self._deps.client.patch_status(PODS, meta.name, patch, meta.namespace)
             await self._deps.client.delete(
                 PODS, meta.name, meta.namespace, DeleteOptions(uid=meta.uid, grace_period_seconds=0)
             )

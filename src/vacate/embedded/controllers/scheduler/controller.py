@@ -14,7 +14,6 @@ from collections.abc import Iterable
 from vacate.api.kinds import NAMESPACES, NODES, PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, PODS
 from vacate.api.times import format_time
 from vacate.api.types import Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, condition
-from vacate.client.requests import STRATEGIC_PATCH
 from vacate.embedded.controllers.backoff import retry_backoff
 from vacate.embedded.controllers.scheduler import changes, events
 from vacate.errors import Conflict, Forbidden, NotFound
@@ -213,9 +212,7 @@ class Scheduler:
         patch = {"metadata": {"uid": meta.uid}, "status": {"conditions": [unscheduled]}}
         self._deps.recorder.record(events.failed(pod, message))
         try:
-            await self._deps.client.patch(
-                PODS, meta.name, patch, meta.namespace, patch_type=STRATEGIC_PATCH, subresource="status"
-            )
+            await self._deps.client.patch_status(PODS, meta.name, patch, meta.namespace)
         except NotFound:
             return
 

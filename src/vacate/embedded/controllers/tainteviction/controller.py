@@ -14,7 +14,6 @@ from vacate.api.terminationreason import INTOLERABLE_TAINT
 from vacate.api.times import EARLIEST, after, format_time
 from vacate.api.types import Node, Pod, Taint, condition
 from vacate.cache.indexes import NODE, PLACED
-from vacate.client.requests import STRATEGIC_PATCH
 from vacate.embedded.controllers.backoff import retry_backoff
 from vacate.embedded.controllers.nodelifecycle import events
 from vacate.errors import NotFound
@@ -118,9 +117,7 @@ class TaintEviction:
         }
         meta = pod.metadata
         patch = {"metadata": {"uid": meta.uid}, "status": {"conditions": [mark]}}
-        await self._deps.client.patch(
-            PODS, meta.name, patch, meta.namespace, patch_type=STRATEGIC_PATCH, subresource="status"
-        )
+        await self._deps.client.patch_status(PODS, meta.name, patch, meta.namespace)
 
 
 DELETION_REASON = "DeletionByTaintManager"

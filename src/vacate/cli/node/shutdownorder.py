@@ -6,10 +6,11 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from vacate.nodeagent.shutdown.buckets import Group, ShutdownPod, fit, group_pods
+from vacate.nodeagent.shutdown.buckets import Group, ShutdownPod, fit, group_pods, spread
 from vacate.nodeagent.shutdown.config import ShutdownConfig
 from vacate.nodeagent.shutdown.durations import format_duration
 from vacate.nodeagent.shutdown.lock import MARGIN_SECONDS, usable
+from vacate.nodeagent.shutdownagent.kubelet import shares_bucket
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,13 @@ def preview(
         what += ", after interceptors had their time"
     headline = f"node/{node}: {what}; logind must allow a delay of {needed}s (InhibitDelayMaxSec)"
     return Preview(headline, tuple(rows))
+
+
+def preparation(config: ShutdownConfig, pods: Iterable[ShutdownPod]) -> dict[str, float]:
+    """How long interceptors have for which pod, by UID, with the config of an agent beside a kubelet."""
+    prepared = [one for one in pods if one.interceptors and not shares_bucket(one, config)]
+    groups = spread(group_pods(config.buckets, prepared), config.spread_over)
+    return {one.uid: group.bucket.seconds for group in groups for one in group.pods}
 
 
 def _rows(group: Group, latest: float, prepared_before: Mapping[str, float] | None) -> list[PodPreview]:
