@@ -12,12 +12,25 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from support.simulated.clusters import in_world
-from vacate.api.kinds import LIFECYCLE_EVICTIONS, LIFECYCLE_REQUESTS, NODEMAINTENANCES, NODES, PODS
-from vacate.api.types.lifecycle import WITHDRAWN
+from support.simulated.evictions import request_eviction
+from support.simulated.workloads import created
+from vacate.api.kinds import (
+    EVICTIONREQUESTS,
+    LIFECYCLE_EVICTIONS,
+    LIFECYCLE_REQUESTS,
+    NODEMAINTENANCES,
+    NODES,
+    PODS,
+)
+from vacate.api.objects import Obj
+from vacate.api.times import format_time
+from vacate.api.types.lifecycle import EVICTION, WITHDRAWN, EvictionRequester
 from vacate.cli.cancel.command import Cancelling
 from vacate.cli.check import read_findings
 from vacate.cli.common.connection import Cluster
+from vacate.cli.common.queries import find
 from vacate.cli.drain.follow import Follower as DrainFollower
+from vacate.cli.drains import _show as show_drains
 from vacate.cli.evict.eviction import Eviction, EvictOptions
 from vacate.cli.evict.selection import Selection
 from vacate.cli.evict.targets import by_api
@@ -28,18 +41,25 @@ from vacate.cli.push import Retrying, skip_turn
 from vacate.cli.status.command import show_requests
 from vacate.cli.status.follow import Follower
 from vacate.cli.status.view import View
+from vacate.client.requests import STRATEGIC_PATCH
+from vacate.client.transport import Transport
+from vacate.embedded.cluster.controlplane import EVICTION_CONTROLLER
 from vacate.entropy import seeded_entropy
 from vacate.errors import VacateError
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.eviction.dialects.lifecycle.assembly import first_status
 from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
 from vacate.eviction.dialects.registry import DIALECTS
 from vacate.features import parse_feature_gates
 from vacate.maintenance.names import requester_of
+from vacate.runtime.manager import Manager
 from vacate.sdk import Requester
 from vacate.sim.cluster import World
 from vacate.testing import node, pod
 from vacate.web.feed import Feed
 from vacate.web.pages.requests import requests_page
+from vacate.wiring.components import ComponentContext, component_manager
+from vacate.wiring.controllers import CONTROLLERS
 
 pytestmark = pytest.mark.sim
 
@@ -137,6 +157,67 @@ async def again(world: World) -> None:
             await world.evictions.crash()
 
 
+async def create_eviction(world: World, name: str) -> None:
+    """As whoever may create Evictions does."""
+    uid = created(world, PODS, "web")["metadata"]["uid"]
+    made = {"metadata": {"name": name}, "spec": {"target": {"pod": {"name": "web", "uid": uid}}}}
+    await world.client.create(LIFECYCLE_EVICTIONS, made, "default")
+
+
+async def write_eviction(world: World, name: str, status: Obj) -> None:
+    await world.client.patch(
+        LIFECYCLE_EVICTIONS, name, {"status": status}, "default",
+        patch_type=STRATEGIC_PATCH, subresource="status",
+    )  # fmt: skip
+
+
+async def unbegun(world: World) -> None:
+    """An Eviction without a status, which whoever made it may have left behind."""
+    await request_only(world)
+    await create_eviction(world, "pod-1-web")
+
+
+async def twice(world: World) -> None:
+    """Two Evictions of one second, of which one is failed soon."""
+    await request_only(world)
+    for name in ("pod-10-web", "pod-9-web"):
+        await create_eviction(world, name)
+    first, second = world.objects(LIFECYCLE_EVICTIONS)
+    assert first["metadata"]["creationTimestamp"] == second["metadata"]["creationTimestamp"]
+    requesters = [EvictionRequester(name=one, intent=EVICTION) for one in (ANNE, DRAIN)]
+    for one in (first, second):
+        name = one["metadata"]["name"]
+        status = first_status(1, {BACKUP: 20_000}, requesters, world.sim.clock.now())
+        status["responders"][0]["message"] = f"as {name} says"
+        await write_eviction(world, name, status)
+
+
+async def failed(world: World) -> None:
+    """No responder was left, and another Eviction has not begun yet."""
+    await both(world)
+    now = format_time(world.sim.clock.now())
+    ended = {"TargetEvicted": ("False", "EvictionFailed"), "Failed": ("True", "NoFurtherResponder")}
+    conditions = [
+        {"type": sort, "status": status, "reason": reason, "message": "", "lastTransitionTime": now}
+        for sort, (status, reason) in ended.items()
+    ]
+    over = [{"name": BACKUP, "state": "Canceled"}]
+    await write_eviction(world, "pod-1-web", {"conditions": conditions, "targetResponders": over})
+
+
+async def retried(world: World) -> None:
+    """The same, and it has begun."""
+    await failed(world)
+    await world.evictions.start()
+    await world.until(lambda: bool(created_status(world, "pod-2-web")))
+    await world.evictions.crash()
+
+
+def created_status(world: World, name: str) -> Obj:
+    found: Obj = (world.find(LIFECYCLE_EVICTIONS, name, "default") or {}).get("status", {})
+    return found
+
+
 async def status(world: World, cluster: Cluster) -> None:
     await show_requests(cluster, View("default", dialect=LIFECYCLE))
 
@@ -197,6 +278,24 @@ async def drain(world: World, cluster: Cluster) -> None:
     await task
 
 
+async def drains(world: World, cluster: Cluster) -> None:
+    """What the controller of drains makes of it, which requests the eviction too."""
+    await world.client.create(NODES, node("n1"))
+    pods = {"unmanagedPods": "Evict"}
+    spec = {"nodes": ["n1"], "requestKind": "Lifecycle", "pods": pods}
+    made = {"metadata": {"name": "drain-a"}, "spec": spec}
+    await world.client.create(NODEMAINTENANCES, made)
+
+    drained = [one for one in CONTROLLERS if one.component == "nodemaintenance-controller"]
+
+    def build(link: Transport, around: ComponentContext) -> Manager:
+        return component_manager(link, "drains", drained, around)
+
+    await world.start("drains", build, EVICTION_CONTROLLER)
+    await world.settle()
+    await show_drains(cluster, (), "")
+
+
 async def evict(world: World, cluster: Cluster) -> None:
     """With --wait, by a requester who has not requested it yet."""
     for api, part in await by_api(cluster, ("web",), Selection([]), EVICTION_REQUEST):
@@ -230,12 +329,13 @@ async def check(world: World, cluster: Cluster) -> None:
 
 
 NOBODY = (nothing, withdrawn_only, deleted_only)
-WAITING = (request_only, again)
-GOING = (both, joined)
+WAITING = (request_only, again, unbegun, failed)
+GOING = (both, joined, retried)
 ENDING = (eviction_only, deleted)
 
 NONE = "there is no eviction request for pod web"
 NONE_SHOWN = "No eviction requests"
+DRAIN_HELD = "nodemaintenance/drain-a is held"
 HIDDEN = "1 open Eviction in namespace default is not shown"
 NOT_BEGUN = "No controller has begun the eviction yet."
 PENDING = ("Pending", ANNE, NOT_BEGUN)
@@ -261,6 +361,7 @@ TABLE: dict[Command, tuple[str | tuple[str, ...], ...]] = {
     ),
     cancel: (NONE, f"{ANNE}={WITHDRAWN}", f"{ANNE}={WITHDRAWN}", NO_NAME),
     override: (NONE, ("all requesters were removed", ANNE), ("removed", ANNE, DRAIN), "removed (none)"),
+    drains: ("drain-a", "Draining", (DRAIN_HELD, BACKUP), (DRAIN_HELD, BACKUP)),
     drain: ("was deleted", "", f"pod default/web: {BACKUP}", "was deleted"),
     evict: (REQUESTED, REQUESTED, SHOWN_TURN, SHOWN_TURN),
     retry: (NONE, "has not begun", IN_TURN, IN_TURN),
@@ -300,6 +401,79 @@ def test_every_command_sees_the_requests_that_concern_the_pod(
         assert ABSENT[command] not in shown
     if column == 3 and command in (status, explain):
         assert ANNE not in shown
+
+
+@pytest.mark.parametrize("command", [explain, retry, web, evict], ids=lambda one: one.__name__)
+def test_of_two_evictions_of_one_second_all_commands_show_the_same(
+    command: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The one that the controller keeps, which is that of the lower number."""
+
+    async def body(world: World) -> None:
+        await given_pod(world)
+        await twice(world)
+        capsys.readouterr()
+        cluster = Cluster(world.client, "default", world.sim.clock)
+        try:
+            await command(world, cluster)
+        except VacateError as error:
+            print(error)
+        found = await find(cluster, "web")
+        assert found.typed_request is not None
+        assert found.typed_request.metadata.name == "pod-9-web"
+        await world.evictions.start()
+        await world.until(lambda: created_status(world, "pod-10-web")["conditions"][1]["status"] == "True")
+        assert created_status(world, "pod-9-web")["conditions"][1]["status"] == "False"
+
+    in_world(body, gates=GATES, nodes=0, controllers=())
+    printed = capsys.readouterr()
+    shown = printed.out + printed.err
+    assert BACKUP in shown
+    if command is not retry:
+        assert "pod-9-web" in shown
+
+
+async def by_own_kind(world: World) -> None:
+    await request_eviction(world, created(world, PODS, "web"))
+
+
+async def by_lifecycle(world: World) -> None:
+    await create_eviction(world, "pod-1-web")
+    requesters = [EvictionRequester(name=ANNE, intent=EVICTION)]
+    status = first_status(1, {BACKUP: 20_000}, requesters, world.sim.clock.now())
+    await write_eviction(world, "pod-1-web", status)
+
+
+@pytest.mark.parametrize("later", [0.0, 5.0], ids=["at_once", "later"])
+@pytest.mark.parametrize("first", [by_own_kind, by_lifecycle], ids=lambda one: one.__name__)
+def test_of_requests_by_two_apis_all_commands_show_the_same(
+    first: State, later: float, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The one that leads: the older, and of those of one second that of our own kind."""
+    second = by_lifecycle if first is by_own_kind else by_own_kind
+    own = first is by_own_kind or not later
+
+    async def body(world: World) -> None:
+        await given_pod(world)
+        await world.evictions.crash()
+        await first(world)
+        await world.sim.clock.sleep(later)
+        await second(world)
+        cluster = Cluster(world.client, "default", world.sim.clock)
+        found = (await find(cluster, "web")).typed_request
+        assert found is not None
+        assert (found.kind == EVICTIONREQUESTS) is own
+        feed = Feed(cluster.client, cluster.clock, seeded_entropy(1), context="here", program="vacate")
+        async with feed.running():
+            await feed.wait_first()
+            about = feed.snapshot().request_about("default", "web")
+            assert about is not None
+            assert about.kind == found.kind
+        capsys.readouterr()
+        await explain(world, cluster)
+        assert (BACKUP in capsys.readouterr().out) is not own
+
+    in_world(body, gates=GATES, nodes=0, controllers=())
 
 
 def test_the_live_view_of_a_drain_shows_what_has_not_begun(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,22 +1,25 @@
 """PURE. One pod, one eviction process, also where requests of two APIs exist for it.
 
 Admission refuses the second request of our own kinds, unless both are created at the same moment; of
-Evictions of lifecycle.k8s.io it knows nothing. The older one leads, and of equally old ones the
-EvictionRequest. Turns of the other one begin when those of the leading one are
-over; the leading one evicts the pod when no turn is left, so that each interceptor gets its turn
-and the pod is evicted once.
+Evictions of lifecycle.k8s.io it knows nothing. The first in `order` leads. Turns of the other one begin
+when those of the leading one are over; the leading one evicts the pod when no turn is left, so that each
+interceptor gets its turn and the pod is evicted once. Which one is shown, `deciding` says.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable
+from typing import TypeVar
 
 from vacate.api.times import EARLIEST
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
+from vacate.api.types.lifecycle import Reason
 from vacate.eviction.dialects.base import registered_interceptors
-from vacate.eviction.dialects.registry import DIALECTS, dialect_of
+from vacate.eviction.dialects.lifecycle.assembly import failure_of, next_number
+from vacate.eviction.dialects.lifecycle.translation import LifecycleRecord
+from vacate.eviction.dialects.registry import READ_DIALECTS, dialect_of
 from vacate.eviction.engine import decide
 from vacate.eviction.model import (
     Action,
@@ -33,7 +36,33 @@ from vacate.eviction.model import (
     Supersede,
 )
 
-_KINDS = list(DIALECTS)
+_KINDS = [one.kind for one in READ_DIALECTS]
+
+R = TypeVar("R", bound=EvictionRequest)
+
+
+def order(request: EvictionRequest) -> tuple[dt.datetime, int, int, str]:
+    """A total order of requests of all APIs: by creation time, then kind, then name, its number by value."""
+    meta = request.metadata
+    created = meta.creation_timestamp or EARLIEST
+    return created, _KINDS.index(request.kind), next_number([meta.name]), meta.name
+
+
+def deciding(found: Iterable[R]) -> R | None:
+    """Of all requests for a pod the one that decides what becomes of it, and is shown.
+
+    Of those that go on the first that has begun, else the first; of those that are over the last, before
+    Evictions that were failed as invalid, such as a second one of a pod. Of requests for pods that had
+    one name after the other, those for the pod of the last one count.
+    """
+    those = sorted(found, key=order)
+    those = [one for one in those if one.pod_uid == those[-1].pod_uid]
+    going = [one for one in those if not one.complete]
+    begun = [one for one in going if not _is_unbegun(one)]
+    valid = [
+        one for one in those if not isinstance(one, LifecycleRecord) or failure_of(one) != Reason.INVALID
+    ]
+    return next(iter(begun or going or valid[::-1] or those[::-1]), None)
 
 
 def waits_for_other(
@@ -75,6 +104,10 @@ def _is_over(action: Action, request: EvictionRequest) -> bool:
     return not _is_unbegun(request) and isinstance(action, AlreadyComplete | Finish | NotAdmitted)
 
 
+def _is_invalid(request: EvictionRequest) -> bool:
+    return isinstance(request, LifecycleRecord) and failure_of(request) == Reason.INVALID
+
+
 def _is_unbegun(request: EvictionRequest) -> bool:
     return dialect_of(request).settled(request) and not request.complete
 
@@ -93,8 +126,4 @@ def _is_in_turn(action: Action) -> bool:
 
 
 def _leads(one: EvictionRequest, other: EvictionRequest) -> bool:
-    return _rank(one) < _rank(other)
-
-
-def _rank(request: EvictionRequest) -> tuple[dt.datetime, int]:
-    return request.metadata.creation_timestamp or EARLIEST, _KINDS.index(request.kind)
+    return order(one) < order(other)

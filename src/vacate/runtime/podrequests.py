@@ -11,6 +11,7 @@ from vacate.cache.informer import Informer
 from vacate.cache.reader import Reader
 from vacate.cache.store import IndexFunction
 from vacate.client.client import Client
+from vacate.eviction.coexistence import deciding
 from vacate.eviction.dialects.base import Dialect, registered_interceptors
 
 TARGET = "target"
@@ -29,10 +30,10 @@ def _targets(request: EvictionRequest) -> Iterable[str]:
 def request_for(
     dialect: Dialect, requests: Reader[EvictionRequest], namespace: str, pod_name: str, pod_uid: str
 ) -> EvictionRequest | None:
-    """The request for the pod; of several that are not named after it the open one, else the newest."""
+    """The request for the pod; of several that are not named after it the one that decides."""
     if name := dialect.request_name(pod_name, pod_uid):
         return requests.get(namespace, name)
-    return preferred(requests.by_index(TARGET, pod_uid))
+    return deciding(requests.by_index(TARGET, pod_uid))
 
 
 async def read_request(
@@ -52,25 +53,14 @@ async def read_process(
     by_label = ListOptions(label_selector=dialect.requests_of(interceptor, ""))
     listing = await client.list(dialect.kind, namespace, by_label, into=dialect.wire)
     found = [dialect.read(one) for one in listing.items]
-    return preferred(one for one in found if pod_uid in _targets(one))
-
-
-def preferred(found: Iterable[EvictionRequest]) -> EvictionRequest | None:
-    """Of several requests for a pod the open one, else the newest."""
-    return min(found, key=_preference, default=None)
+    return deciding(one for one in found if pod_uid in _targets(one))
 
 
 def request_by_any(requests: Mapping[Dialect, Informer[EvictionRequest]], pod: Pod) -> EvictionRequest | None:
-    """The request for a pod, by whichever API: one that goes on before one that is over."""
+    """The request for a pod, by whichever API: the one that decides."""
     meta = pod.metadata
-    found = [
+    return deciding(
         request
         for dialect, informer in requests.items()
         if (request := request_for(dialect, informer.reader, meta.namespace, meta.name, meta.uid))
-    ]
-    return min(found, key=lambda one: one.complete, default=None)
-
-
-def _preference(request: EvictionRequest) -> tuple[bool, float]:
-    made = request.metadata.creation_timestamp
-    return request.complete, -made.timestamp() if made else 0.0
+    )

@@ -13,10 +13,10 @@ from vacate.api.types import Lease, Node, PersistentVolume, Pod, PodDisruptionBu
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.fencingpolicy import FencingPolicy
 from vacate.api.types.nodemaintenance import NodeMaintenance
+from vacate.eviction.coexistence import deciding
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.maintenance.blockers import blocking
-from vacate.runtime.podrequests import preferred
 from vacate.views.causes import Ahead, Cause, causes_of, draining_nodes
 
 
@@ -144,8 +144,8 @@ class Snapshot:
         return [one for one in self.requests if not one.complete]
 
     def request_about(self, namespace: str, pod: str) -> EvictionRequest | None:
-        """The request about the pod of this name: one that goes on, else the newest."""
-        return preferred(
+        """The request about the pod of this name: the one that decides."""
+        return deciding(
             one for one in self.requests if one.metadata.namespace == namespace and one.pod_name == pod
         )
 

@@ -167,9 +167,13 @@ def test_requesters_join_withdraw_and_return_and_the_last_one_to_leave_cancels()
         await world.until(lambda: _requesters(world) == {DRAIN: "Withdrawn", UPGRADE: "Eviction"})
         await intend(world, drain, "Eviction")
         await world.until(lambda: _requesters(world) == {DRAIN: "Eviction", UPGRADE: "Eviction"})
-        # A deleted request counts as withdrawn.
+        # A request that is being deleted counts as withdrawn.
+        held: Obj = {"metadata": {"finalizers": ["example.com/held"]}}
+        await world.client.patch(LIFECYCLE_REQUESTS, upgrade, held, "default")
         await world.client.delete(LIFECYCLE_REQUESTS, upgrade, "default")
         await world.until(lambda: _requesters(world) == {DRAIN: "Eviction", UPGRADE: "Withdrawn"})
+        held["metadata"]["finalizers"] = None
+        await world.client.patch(LIFECYCLE_REQUESTS, upgrade, held, "default")
         await world.until(lambda: _owners(world) == ["drain"])
         assert states(world)[FIRST] == "Active"
         await intend(world, drain, "Withdrawn")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -30,6 +30,7 @@ from vacate.cli.common.connection import Cluster
 from vacate.cli.common.remedies import no_node, not_found_in
 from vacate.client.codec import codec_for
 from vacate.errors import ApiError, Forbidden, NotFound, TransportError, UnreadableObject
+from vacate.eviction.coexistence import deciding
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.dialects.lifecycle.assembly import concerning
@@ -148,7 +149,7 @@ def _of_pod_ref(request: Obj, field: str) -> str:
 
 
 async def find(cluster: Cluster, pod_name: str, only: Dialect | None = None) -> PodAndRequest:
-    """The pod of that name and its request, by any API or by one; of a pod that is gone, the newest about it.
+    """The pod of that name and its request, by any API or by one; of a pod that is gone, the last about it.
 
     NotFound where there is neither.
     """
@@ -156,7 +157,7 @@ async def find(cluster: Cluster, pod_name: str, only: Dialect | None = None) -> 
     if pod is not None:
         return PodAndRequest(pod, await _current(cluster, pod_name, str(dig(pod, "metadata", "uid")), only))
     about = await list_all_requests(cluster, cluster.namespace, only=only)
-    request = _newest(one for one in about if named_pod(one.obj) == pod_name)
+    request = _deciding([one for one in about if named_pod(one.obj) == pod_name])
     if request is None and missing is not None:
         raise missing
     return PodAndRequest(None, request)
@@ -289,7 +290,7 @@ async def _pod(cluster: Cluster, name: str) -> tuple[Obj | None, NotFound | None
 
 
 async def _current(cluster: Cluster, pod_name: str, uid: str, only: Dialect | None) -> FoundRequest | None:
-    """The request for a pod by whichever API, or by one; one that is over only where none goes on.
+    """The request for a pod by whichever API, or by one.
 
     NotFound where no API is served.
     """
@@ -303,15 +304,13 @@ async def _current(cluster: Cluster, pod_name: str, uid: str, only: Dialect | No
             if isinstance(error, Forbidden) and dialect is EVICTION_REQUEST:
                 raise
             refused.append(error)
-        if any(not one.complete for one in found):
-            break
     if len(refused) == len(apis):
         raise refused[0]
-    return _newest(one for one in found if not one.complete) or next(iter(found), None)
+    return _deciding(found)
 
 
 async def _of_pod(cluster: Cluster, dialect: Dialect, pod_name: str, uid: str) -> list[FoundRequest]:
-    """The requests of one API for a pod, the newest first; NotFound where it is not served."""
+    """The requests of one API for a pod; NotFound where it is not served."""
     kind = dialect.kind
     if name := dialect.request_name(pod_name, uid):
         try:
@@ -321,15 +320,14 @@ async def _of_pod(cluster: Cluster, dialect: Dialect, pod_name: str, uid: str) -
                 return []
             raise  # the kind as such is not served
     listed = await list_requests(cluster, cluster.namespace, dialect=dialect)
-    return sorted((one for one in listed if named_uid(one.obj) == uid), key=_made, reverse=True)
+    return [one for one in listed if named_uid(one.obj) == uid]
 
 
-def _newest(requests: Iterable[FoundRequest]) -> FoundRequest | None:
-    return max(requests, key=_made, default=None)
-
-
-def _made(request: FoundRequest) -> str:
-    return str(request.obj["metadata"].get("creationTimestamp"))
+def _deciding(found: Sequence[FoundRequest]) -> FoundRequest | None:
+    """The one that decides; one that cannot be decoded only where no other goes on."""
+    those = [one for one in found if not one.complete] or found
+    chosen = deciding(one.record for one in those if one.record is not None)
+    return next((one for one in those if one.record is chosen), None)
 
 
 async def list_maintenances(cluster: Cluster) -> list[NodeMaintenance] | None:

@@ -18,7 +18,7 @@ from vacate.api.types.lifecycle import EVICTOR, LifecycleRequest, Reason
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.controllers.lifecycle.givingway import Yielding
 from vacate.errors import AlreadyExists, Conflict, NotFound
-from vacate.eviction.coexistence import waits_for_other
+from vacate.eviction.coexistence import deciding, waits_for_other
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.lifecycle.assembly import (
     DUPLICATE,
@@ -118,9 +118,8 @@ class Targets:
 
     async def reconcile(self, key: Key) -> Outcome:
         """One step."""
-        evictions = sorted(self._evictions_of(key), key=_age)
         try:
-            return await self._step(self.requests_of(key), evictions)
+            return await self._step(self.requests_of(key), self._evictions_of(key))
         except NotFound:
             return Done()  # an informer will say what is gone
 
@@ -138,23 +137,20 @@ class Targets:
         ]
 
     async def _step(self, requests: list[LifecycleRequest], evictions: list[LifecycleRecord]) -> Outcome:
-        # Of several the one that goes on already stays: others are begun by those who may create them too.
-        going = [one for one in evictions if not one.complete]
-        going.sort(key=lambda one: not has_begun(one.eviction))
-        for duplicate in going[1:]:
-            await self._fail(duplicate, Reason.INVALID, DUPLICATE)
-        if not going:
-            return await self._without(requests, evictions)
-        why = await self._keep(going[0], requests)
+        found = deciding(evictions)  # others are begun by those who may create them too
+        if found is None or found.complete:
+            return await self._without(requests, found)
+        for duplicate in evictions:
+            if duplicate is not found and not duplicate.complete:
+                await self._fail(duplicate, Reason.INVALID, DUPLICATE)
+        why = await self._keep(found, requests)
         for one in requests:
-            await self._report(one, final_conditions(going[0]) or awaiting(self._deps.clock.now(), why))
+            await self._report(one, final_conditions(found) or awaiting(self._deps.clock.now(), why))
         return Later(self._deps.clock.now() + LOOK_AGAIN) if why else Done()
 
-    async def _without(self, requests: list[LifecycleRequest], evictions: list[LifecycleRecord]) -> Outcome:
+    async def _without(self, requests: list[LifecycleRequest], last: LifecycleRecord | None) -> Outcome:
         """No Eviction goes on: begin one where that is wanted, or say how the last one ended."""
-        # One that was failed as a second one of its pod says nothing about the pod.
-        ended = [one for one in evictions if failure_of(one) != Reason.INVALID] or evictions
-        last, wanted = ended[-1] if ended else None, [one for one in requests if one.wants_eviction]
+        wanted = [one for one in requests if one.wants_eviction]
         if wanted and (last is None or failure_of(last)):
             return await self._begin(wanted, requests, last)
         now = self._deps.clock.now()
@@ -338,9 +334,3 @@ class Targets:
             return await self._deps.client.get(PODS, name, namespace)
         except NotFound:
             return None
-
-
-def _age(eviction: LifecycleRecord) -> tuple[dt.datetime, int, str]:
-    meta = eviction.metadata
-    made = meta.creation_timestamp or EARLIEST
-    return made, next_number([meta.name]), meta.name

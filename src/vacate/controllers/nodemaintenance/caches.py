@@ -86,7 +86,7 @@ class MaintenanceCaches:
         return budgets_of(self.budgets.reader, pod.metadata.namespace, pod.metadata.labels)
 
     def request_for(self, pod: Pod) -> EvictionRequest | None:
-        """The request for a pod, by whichever API: one that goes on before one that is over."""
+        """The request for a pod, by whichever API."""
         return request_by_any(self.requests, pod)
 
     def unwritten(self, pod: Pod) -> str:
