@@ -28,7 +28,7 @@ from vacate.clock import SystemClock
 from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.embedded.cluster.apiserver import ServerParts, open_server
 from vacate.embedded.store.memory import MemoryLog
-from vacate.entropy import seeded_entropy
+from vacate.entropy import seeded_entropy, system_entropy
 from vacate.errors import TransportError
 from vacate.testing.builders import pod as build_pod
 from vacate.web import feed
@@ -168,7 +168,7 @@ async def web(peer: Peer | None = None, late: str = "") -> AsyncIterator[Web]:
     client = Client(transport)
     followed = Feed(client, CLOCK, seeded_entropy(2), context="prod-eu-1", program="vacate", user="me")
     site = Site(followed, reads_of(Cluster(client, "default", CLOCK), run_at(Connection())))
-    door = OneBrowser(site, seeded_entropy(3))
+    door = OneBrowser(site, system_entropy())
     try:
         async with (
             asyncio.timeout(60),
