@@ -22,7 +22,7 @@ from vacate.clock import SystemClock
 from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.embedded.cluster.apiserver import ServerParts, open_server
 from vacate.embedded.store.memory import MemoryLog
-from vacate.entropy import seeded_entropy
+from vacate.entropy import seeded_entropy, system_entropy
 from vacate.errors import Unauthorized
 from vacate.web import signin
 from vacate.web.actions import Outcome
@@ -117,8 +117,8 @@ async def pages(hosts: tuple[str, ...] = ()) -> AsyncIterator[Pages]:
         async with feed.running():
             yield Site(feed, reads)
 
-    users = Users(connect, CLOCK, seeded_entropy(3))
-    server = WebServer(SignIn(users, CLOCK, seeded_entropy(4), hosts), seeded_entropy(5))
+    users = Users(connect, CLOCK, system_entropy())
+    server = WebServer(SignIn(users, CLOCK, system_entropy(), hosts), seeded_entropy(5))
     try:
         async with (
             asyncio.timeout(60),

@@ -21,6 +21,7 @@ LOOPBACK = "127.0.0.1"
 MAX_TABS, MAX_OFFERS = 100, 100
 """Of one visitor: the tabs that are open or may come back, and the actions that await a confirmation."""
 
+_FORM_SECONDS = 10.0  # after which a form that has not arrived is given up
 _OWN_ADDRESS = re.compile(r"/(?![/\\])[!-\[\]-~]{0,4000}")
 
 
@@ -161,6 +162,19 @@ class OneBrowser:
                 self.gate.cookie_name, self.gate.session, httponly=True, samesite="Strict", path="/"
             )
         return found
+
+
+async def form_of(request: web.Request) -> dict[str, str]:
+    """A form as these pages send it; others are refused, and one that does not come to its end."""
+    if request.content_type != "application/x-www-form-urlencoded":
+        raise web.HTTPUnsupportedMediaType
+    try:
+        async with asyncio.timeout(_FORM_SECONDS):
+            return {key: one for key, one in (await request.post()).items() if isinstance(one, str)}
+    except TimeoutError:
+        raise web.HTTPRequestTimeout from None
+    except (ValueError, LookupError):  # of a text that is none, or of an unknown character set
+        raise web.HTTPBadRequest from None
 
 
 def answer(status: int, text: str) -> web.Response:

@@ -21,7 +21,7 @@ from vacate.errors import ConfigError
 from vacate.web.access import HEADERS
 from vacate.web.actions import ACTIONS, Action
 from vacate.web.components import Page
-from vacate.web.door import LOOPBACK, Door, Tab, Visitor, answer
+from vacate.web.door import LOOPBACK, Door, Tab, Visitor, answer, form_of
 from vacate.web.markup import Element, difference, parts_of
 from vacate.web.pages.frame import body_of, document, refused_document, title_of
 from vacate.web.site import DEFECT, Query, Site, trouble
@@ -93,7 +93,7 @@ class WebServer:
         """Every request passes the gate."""
         if why := self._door.refusal(request.method, request.headers):
             return answer(403, refused_document("This page cannot be asked for so", why))
-        if not request.path.startswith("/static/"):
+        if request.match_info.handler != self._static_file:  # and no path that only looks like one
             found = await self._door.admit(request)
             if not isinstance(found, Visitor):
                 return found
@@ -140,7 +140,7 @@ class WebServer:
     async def _act(self, request: web.Request) -> web.StreamResponse:
         """Do it: only what was shown, and once. No other page knows the token that stands for it."""
         action = ACTIONS.get(request.match_info["action"])
-        form = {key: value for key, value in (await request.post()).items() if isinstance(value, str)}
+        form = await form_of(request)
         visitor = _VISITOR.get()
         offered = visitor.confirmed(form.pop("token", ""))
         if action is None or not offered or offered != _command(action, form):

@@ -23,7 +23,7 @@ from vacate.clock import Clock
 from vacate.entropy import Entropy
 from vacate.errors import ConfigError, Unauthorized, VacateError
 from vacate.web.access import from_elsewhere
-from vacate.web.door import LOOPBACK, Visitor, answer, redirect, secret
+from vacate.web.door import LOOPBACK, Visitor, answer, form_of, redirect, secret
 from vacate.web.pages.frame import refused_document, sign_in_document
 from vacate.web.site import Site
 
@@ -207,8 +207,8 @@ class SignIn:
             return answer(503, refused_document("Try it again", "Others needed the room.", _path(request)))
 
     async def _sign_in(self, request: web.Request, name: str) -> web.StreamResponse:
-        form = await request.post()
-        token, after = "".join(str(form.get("token", "")).split()), str(form.get("after", ""))
+        form = await form_of(request)
+        token, after = "".join(form.get("token", "").split()), form.get("after", "")
         entered = await self._enter(request, token, "/sign-out")
         if not isinstance(entered, Visitor):
             return entered

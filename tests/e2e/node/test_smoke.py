@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 
 import pytest
 from aiohttp import ClientSession, DummyCookieJar
@@ -138,45 +139,111 @@ def test_a_budget_is_kept_until_another_is_ready(place: NodeCluster) -> None:
     assert (place.evictions("db-1")[-1], place.evictions("db-1").count(201)) == (201, 1)
 
 
-async def test_the_pages_show_what_the_token_of_their_user_may_see(place: NodeCluster) -> None:
-    """Through a port-forward, as people reach the pod: with a token that may look, others, and none."""
+async def test_the_pages_show_and_do_what_the_token_of_their_user_may(place: NodeCluster) -> None:
+    """Through a port-forward, as people reach the pod: with and without tokens that may do it."""
     place.vacate("install", "--image", place.image, "--web", "--wait", "3m").ok()
     (pod,) = place.pods("app.kubernetes.io/component=web")
-    look = f"exec {pod['metadata']['name']} -- ls /var/run/secrets/kubernetes.io/serviceaccount"
-    assert place.system(look).lines() == ["ca.crt"], "it has no token of its own"
-    users = place.system.within("default")
-    give = "--clusterrole=vacate-viewer --serviceaccount=default:looker"
-    users(f"create clusterrolebinding looker {give}").ok()
-    tokens = {}
-    for name in ("looker", "stranger"):
-        users(f"create serviceaccount {name}").ok()
-        tokens[name] = users(f"create token {name}").ok().strip()
+    (status,) = pod["status"]["containerStatuses"]
+    assert (status["ready"], status["restartCount"]) == (True, 0)
+    look = f"exec {pod['metadata']['name']} -- python -c '{_LIST_ACCOUNT}'"
+    assert place.system(look).ok().split() == ["ca.crt"], "it has no token of its own"
+    tokens = _users(place)
+    place.shop("create -f -", [database("db-5")]).ok()
+    place.ready("pod/db-5", "pod/db-3")
     with place.system.start(f"port-forward pod/{pod['metadata']['name']} :{WEB_PORT}") as forward:
         assert forward.stdout is not None
         base = f"http://127.0.0.1:{forward.stdout.readline().split(':')[1].split()[0]}"
-
-        async def shown(token: str, wanted: str, status: int = 200) -> None:
-            """It comes to that: the cluster is read first, and a token is looked at every ten seconds."""
-            headers = {"Authorization": f"Bearer {token}"} if token else {}
-            async with asyncio.timeout(LIMIT):
-                text, found = "", 0
-                while found != status or wanted not in text:
-                    async with browser.get(f"{base}/drains", headers=headers) as answer:
-                        text, found = await answer.text(), answer.status
-
         try:
-            async with ClientSession(cookie_jar=DummyCookieJar()) as browser:
-                await shown("", "Sign in to Vacate", 401)
-                await shown("not-a-token", "You are not signed in", 401)
-                await shown(tokens["looker"], "Nothing is stuck")
-                await shown(tokens["looker"], f"You are {ACCOUNT}:default:looker.")
-                await shown(tokens["stranger"], "What happens here is hidden from you")
-                users("delete serviceaccount looker").ok()  # and with it the token
-                await shown(tokens["looker"], "You are not signed in", 401)
+            async with ClientSession(base, cookie_jar=DummyCookieJar()) as browser:
+                await _look(browser, tokens)
+                await _evict(browser, base, tokens)
+                place.gone(place.shop, "pod db-5")
+                await _shown(browser, {"Authorization": f"Bearer {tokens['mover']}"}, "Complete: db-5", _POD)
+                place.system.within("default")("delete serviceaccount looker").ok()  # and with it the token
+                gone = {"Authorization": f"Bearer {tokens['looker']}"}
+                await _shown(browser, gone, "You are not signed in", status=401)
         finally:
             forward.terminate()
-    asked = {call.user for call in place.calls()}
-    assert f"{ACCOUNT}:{HOME}:vacate-web" not in asked, "the pod asks nothing as itself"
+    assert place.shop("logs backup").out.count("db-5: 4 of 4") == 1
+    calls = list(place.calls())
+    made = {(call.user, call.code) for call in calls if (call.verb, call.resource) == _CREATED}
+    assert (f"{ACCOUNT}:default:mover", 201) in made, "in the name of the user"
+    assert f"{ACCOUNT}:{HOME}:vacate-web" not in {call.user for call in calls}, (
+        "the pod asks nothing as itself"
+    )
+
+
+_LIST_ACCOUNT = """
+import os
+found = os.listdir("/var/run/secrets/kubernetes.io/serviceaccount")
+print(*(one for one in found if not one.startswith("..")))
+"""
+_CREATED = ("create", "evictionrequests")
+_ACTION, _POD = "/act/evict?namespace=shop&pod=db-5", "/pods/shop/db-5"
+
+
+def _users(place: NodeCluster) -> dict[str, str]:
+    """The token of one who may look, of one who may also evict in the shop, and of one who may do nothing."""
+    users = place.system.within("default")
+    tokens = {}
+    for name in ("looker", "mover", "stranger"):
+        users(f"create serviceaccount {name}").ok()
+        tokens[name] = users(f"create token {name}").ok().strip()
+    for name in ("looker", "mover"):
+        give = f"--clusterrole=vacate-viewer --serviceaccount=default:{name}"
+        users(f"create clusterrolebinding {name} {give}").ok()
+    mover = "--serviceaccount=default:mover"
+    place.shop(f"create rolebinding mover-asks --clusterrole=vacate-requester {mover}").ok()
+    place.shop(f"create rolebinding mover-deletes --role=delete-pods {mover}").ok()
+    return tokens
+
+
+async def _shown(
+    browser: ClientSession, headers: dict[str, str], wanted: str, path: str = "/drains", status: int = 200
+) -> str:
+    """It comes to that: the cluster is read first, and a token is looked at every ten seconds."""
+    async with asyncio.timeout(LIMIT):
+        text, found = "", 0
+        while found != status or wanted not in text:
+            async with browser.get(path, headers=headers) as answer:
+                text, found = await answer.text(), answer.status
+    return text
+
+
+async def _look(browser: ClientSession, tokens: dict[str, str]) -> None:
+    """Each by the header that a proxy sends."""
+    own = {name: {"Authorization": f"Bearer {token}"} for name, token in tokens.items()}
+    await _shown(browser, {}, "Sign in to Vacate", status=401)
+    await _shown(browser, {"Authorization": "Bearer not-a-token"}, "You are not signed in", status=401)
+    await _shown(browser, own["looker"], "Nothing is stuck")
+    await _shown(browser, own["looker"], f"You are {ACCOUNT}:default:looker.")
+    await _shown(browser, own["looker"], "No eviction of pod db-5 is requested", _POD)
+    await _shown(browser, own["stranger"], "What happens here is hidden from you")
+    for name in ("looker", "stranger"):
+        assert "You may not create evictionrequests in namespace shop" in await _shown(
+            browser, own[name], "Evict db-5", _ACTION
+        )
+
+
+async def _evict(browser: ClientSession, base: str, tokens: dict[str, str]) -> None:
+    """Signed in by the form, as a person does: nobody else can send what that person was shown."""
+    sent = {"token": tokens["mover"], "after": _ACTION}
+    own = {"Origin": base}
+    async with browser.post("/sign-in", data=sent, headers=own, allow_redirects=False) as answer:
+        assert (answer.status, answer.headers["Location"]) == (303, _ACTION)
+        cookie = {"Cookie": answer.headers["Set-Cookie"].partition(";")[0]}
+    shown = await _shown(browser, cookie, 'class="confirm"', _ACTION)
+    fields = shown.partition('class="confirm"')[2].partition("</form>")[0]
+    form = dict(re.findall(r'name="([^"]*)" value="([^"]*)"', fields))
+    others: list[tuple[dict[str, str], int]] = [
+        (own, 401),
+        (own | {"Authorization": f"Bearer {tokens['looker']}"}, 403),
+        (cookie | {"Origin": "http://attacker.example"}, 403),
+    ]
+    for headers, status in [*others, (own | cookie, 200), (own | cookie, 403)]:
+        async with browser.post("/act/evict", data=form, headers=headers) as answer:
+            assert answer.status == status, await answer.text()
+            assert status != 200 or "Done" in await answer.text()
 
 
 def test_all_that_was_asked_was_allowed(place: NodeCluster) -> None:
