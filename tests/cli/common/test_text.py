@@ -33,10 +33,11 @@ def test_a_folded_text_fits_and_loses_nothing(words: list[str], columns: int) ->
     lines = folded(text, columns)
     assert "".join(lines).replace(" ", "") == text.replace(" ", "")
     for line in lines:
-        assert columns_of(line) <= columns or len(line.split()) == 1 or lines == [text] and not text.strip()
+        assert columns_of(line) <= columns or len(line.split()) == 1 or (lines == [text] and not text.strip())
 
 
 @pytest.mark.parametrize("columns", [10, 40, 60])
 def test_a_folded_command_is_on_one_line(columns: int) -> None:
     command = "vacate explain held -n default"
-    assert f"    {command}" in folded(f"  pod/held is not evicted; the request continues; see: {command}", columns)
+    text = f"  pod/held is not evicted; the request continues; see: {command}"
+    assert f"    {command}" in folded(text, columns)

@@ -97,8 +97,10 @@ def _filled(cells: Sequence[str], width: int) -> list[str]:
     for cell in cells:
         if lines and columns_of(f"{lines[-1]}, {cell},") <= width:
             lines[-1] += f", {cell}"
-        else:
-            lines = [*lines[:-1], *(f"{line}," for line in lines[-1:]), f"{_INDENT * (1 + bool(lines))}{cell}"]
+            continue
+        if lines:
+            lines[-1] += ","
+        lines.append(f"{_INDENT * (1 + bool(lines))}{cell}")
     return lines
 
 
