@@ -46,6 +46,7 @@ from vacate.client.transport import Transport
 from vacate.embedded.cluster.controlplane import EVICTION_CONTROLLER
 from vacate.entropy import seeded_entropy
 from vacate.errors import VacateError
+from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.dialects.lifecycle.assembly import first_status
 from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
@@ -485,3 +486,23 @@ def test_the_live_view_of_a_drain_shows_what_has_not_begun(capsys: pytest.Captur
     in_world(body, gates=GATES, nodes=0, controllers=())
     shown = capsys.readouterr().out
     assert f"pod default/web: {NOT_BEGUN}" in shown
+
+
+def test_a_request_that_everybody_left_is_not_joined_where_another_api_may_begin() -> None:
+    """As after `vacate cancel web && vacate evict web --api lifecycle`, before a controller saw the first."""
+
+    async def body(world: World) -> None:
+        await given_pod(world)
+        await world.evictions.crash()
+        cluster = Cluster(world.client, "default", world.sim.clock)
+        anne = Requester(world.client, ANNE, clock=world.sim.clock)
+        request = await anne.request("web")
+
+        async def chosen(preferred: Dialect) -> Dialect:
+            return next(api for api, _ in await by_api(cluster, ("web",), Selection([]), preferred))
+
+        assert await chosen(LIFECYCLE) is EVICTION_REQUEST
+        assert await anne.withdraw(request)
+        assert await chosen(LIFECYCLE) is LIFECYCLE
+
+    in_world(body, gates=GATES, nodes=0, controllers=())

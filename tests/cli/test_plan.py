@@ -216,7 +216,7 @@ def test_what_is_known_is_shown_when_it_is_interrupted(saved: Path, monkeypatch:
 
 
 @pytest.mark.parametrize(
-    ("moment", "said"),
+    ("moment", "message"),
     [
         ("vacate.plan.snapshot.load", "Interrupted."),
         ("vacate.cli.plan.making.read_cluster", "Interrupted."),
@@ -226,7 +226,7 @@ def test_what_is_known_is_shown_when_it_is_interrupted(saved: Path, monkeypatch:
     ],
 )
 def test_ctrl_c_around_the_runs_says_so(
-    saved: Path, monkeypatch: pytest.MonkeyPatch, moment: str, said: str
+    saved: Path, monkeypatch: pytest.MonkeyPatch, moment: str, message: str
 ) -> None:
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
@@ -235,7 +235,7 @@ def test_ctrl_c_around_the_runs_says_so(
     monkeypatch.setattr("vacate.cli.plan.command.read_cluster", making.read_cluster)
     source = () if "read_cluster" in moment else ("--from", str(saved))
     ended = vacate({}, "plan", "node-1", *source)
-    assert (ended.code, ended.out, ended.err.strip()) == (130, "", said)
+    assert (ended.code, ended.out, ended.err.strip()) == (130, "", message)
 
 
 @pytest.mark.parametrize("word", [None, "-ojson", "-osvg"])

@@ -94,10 +94,10 @@ def test_a_process_that_is_killed_costs_time_only(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("waits", [False, True], ids=["in the first run", "while the second is awaited"])
 def test_stopping_ends_the_other_process(monkeypatch: pytest.MonkeyPatch, waits: bool) -> None:
     at_once(monkeypatch, 2)
-    told: list[float] = []
+    reported: list[float] = []
 
     def stop(seconds: float, _pods: int) -> None:
-        told.append(seconds)
+        reported.append(seconds)
         if seconds:
             raise StopPlan
 
@@ -114,7 +114,7 @@ def test_stopping_ends_the_other_process(monkeypatch: pytest.MonkeyPatch, waits:
         next(runs)
     with pytest.raises(StopPlan if waits else KeyboardInterrupt):
         next(runs)
-    assert told[-1:] == ([7.0] if waits else [])
+    assert reported[-1:] == ([7.0] if waits else [])
     assert not children()
 
 

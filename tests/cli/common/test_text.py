@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vacate.cli.common.text import columns_of, cut, padded
+from vacate.cli.common.text import columns_of, cut, folded, padded, safe
 
 pytestmark = pytest.mark.unit
 
@@ -25,3 +25,19 @@ def test_a_cut_text_fits(text: str, columns: int) -> None:
     assert columns_of(shown) <= columns
     assert shown == text or shown.endswith("…")
     assert shown != text or columns_of(text) <= columns
+
+
+@given(st.lists(st.text(max_size=12) | st.just("日本語"), max_size=20), st.integers(8, 40))
+def test_a_folded_text_fits_and_loses_nothing(words: list[str], columns: int) -> None:
+    text = safe(" ".join(words))
+    lines = folded(text, columns)
+    assert "".join(lines).replace(" ", "") == text.replace(" ", "")
+    for line in lines:
+        assert columns_of(line) <= columns or len(line.split()) == 1 or (lines == [text] and not text.strip())
+
+
+@pytest.mark.parametrize("columns", [10, 40, 60])
+def test_a_folded_command_is_on_one_line(columns: int) -> None:
+    command = "vacate explain held -n default"
+    text = f"  pod/held is not evicted; the request continues; see: {command}"
+    assert f"    {command}" in folded(text, columns)

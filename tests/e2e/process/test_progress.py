@@ -44,7 +44,7 @@ def test_waiting_on_a_terminal(lab: Lab, columns: int) -> None:
         late = re.search(
             rf"{ERASED}pod/{held} not evicted within {'1m40' if seconds == 100 else seconds}s "
             rf"\(stage Intercepting\); the request continues; see: vacate explain {held} ",
-            shown.text,
+            re.sub("\r\n +", " ", shown.text),  # a sentence is broken between words
         )
         if ended and late:
             break

@@ -105,8 +105,6 @@ SOURCES: Cases = (
     _from("emptyDir.sizeLimit/forbidden", {"emptyDir": {"sizeLimit": "-1"}}, "emptyDir.sizeLimit: Forbidden: SizeLimit field must be a valid resource quantity"),
     _from("secret.defaultMode/invalid", {"secret": {"secretName": "s", "defaultMode": 512}}, f"secret.defaultMode: Invalid value: 512: {_MODE}"),
     _from("secret.items[].path/required", {"secret": {"secretName": "s", "items": [{"key": "k"}]}}, "secret.items[0].path: Required value"),
-    Done("Pod/spec.volumes[].image.pullPolicy/default", PODS, {"spec.volumes": [{"name": "v", "image": {"reference": "r:1"}}]},
-         "spec.volumes[0].image.pullPolicy", "IfNotPresent"),
 )  # fmt: skip
 
 CASES: Cases = (*REASONS, *SOURCES, *LABEL_KEYS, *OTHERS, *RESTARTS, *MOUNTS)

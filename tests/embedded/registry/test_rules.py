@@ -12,6 +12,7 @@ from embedded.registry import (
     cases_evictionrequests,
     cases_lifecycle,
     cases_metadata,
+    cases_pod_fields,
     cases_pods,
     cases_rbac,
     cases_stateful,
@@ -31,6 +32,7 @@ CASES: Cases = (
     *cases_metadata.CASES, *small.CASES, *cases_rbac.CASES, *cases_workloads.CASES, *cases_autoscaling.CASES,
     *cases_stateful.CASES, *cases_batch.CASES,
     *cases_storage.CASES, *cases_pods.CASES, *cases_evictionrequests.CASES,
+    *cases_pod_fields.CASES, *cases_lifecycle.CASES,
 )  # fmt: skip
 
 

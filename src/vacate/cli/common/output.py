@@ -87,8 +87,21 @@ def table(rows: Sequence[Sequence[str]], width: int = 0) -> list[str]:
             if cell not in ("", NOTHING)
         ]
         blocks += [safe(first)] if first else []
-        blocks += folded(safe(f"{_INDENT}{', '.join(named)}"), width) if named else []
+        blocks += [part for line in _filled(named, width) for part in folded(safe(line), width)]
     return blocks
+
+
+def _filled(cells: Sequence[str], width: int) -> list[str]:
+    """Indented lines of as many cells as fit, so that a title stays beside its cell."""
+    lines: list[str] = []
+    for cell in cells:
+        if lines and columns_of(f"{lines[-1]}, {cell},") <= width:
+            lines[-1] += f", {cell}"
+            continue
+        if lines:
+            lines[-1] += ","
+        lines.append(f"{_INDENT * (1 + bool(lines))}{cell}")
+    return lines
 
 
 def widths(rows: Sequence[Sequence[str]]) -> list[int]:

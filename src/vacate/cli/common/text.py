@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import textwrap
 import unicodedata
 
 REPLACEMENT = "�"
@@ -68,10 +67,13 @@ def folded(text: str, columns: int) -> list[str]:
     if not columns or columns_of(text) <= columns:
         return [text]
     bound = _COMMAND.sub(lambda found: found[0].replace(" ", _BOUND).replace(f":{_BOUND}", ": "), text)
+    lines: list[str] = []
     indent = " " * (len(text) - len(text.lstrip())) + _INDENT
-    lines = textwrap.wrap(
-        bound, columns, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-    )
+    for gap, word in re.findall("( *)([^ ]+)", bound):
+        if lines and columns_of(f"{lines[-1]}{gap}{word}") <= columns:
+            lines[-1] += f"{gap}{word}"
+        else:
+            lines.append(f"{indent if lines else gap}{word}")
     return [line.replace(_BOUND, " ") for line in lines] or [text]
 
 

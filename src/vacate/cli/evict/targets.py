@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from vacate.api.kinds import PODS
 from vacate.api.options import ListOptions
 from vacate.api.types import Pod
+from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster
 from vacate.cli.common.queries import list_all_requests, named_uid
@@ -21,7 +22,9 @@ from vacate.cli.evict.selection import (
 )
 from vacate.errors import Forbidden, NotFound
 from vacate.eviction.dialects.base import Dialect
-from vacate.eviction.dialects.registry import DIALECTS, api_of, dialect_for
+from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
+from vacate.eviction.dialects.registry import DIALECTS, OWN_DIALECTS, api_of, dialect_for, dialect_of
+from vacate.eviction.engine import cancelled
 from vacate.eviction.registration import registering_part
 from vacate.views.phrases import listed
 
@@ -62,8 +65,9 @@ async def by_api(
 ) -> list[tuple[Dialect, tuple[tuple[str, ...], Selection]]]:
     """The pods by the API in which their evictions are requested.
 
-    A request that goes on is joined, whichever API it is of. A new one is made in the API of those whom the
-    pod registers, and that is the preferred one unless they are evacuators only.
+    A request that goes on is joined, whichever API it is of; one that was cancelled a moment ago does not go
+    on. A new one is made in the API of those whom the pod registers, and that is the preferred one unless
+    they are evacuators only.
     """
     served = await _served(cluster, preferred)
     if served == (preferred,):
@@ -71,7 +75,11 @@ async def by_api(
     going: dict[str, Dialect] = {}
     for space in {*found.namespaces, *((cluster.namespace,) if names else ())}:
         listing = await list_all_requests(cluster, space)
-        going |= {named_uid(one.obj): api_of(one.typed) for one in listing if not one.complete}
+        going |= {
+            named_uid(one.obj): api_of(one.typed)
+            for one in listing
+            if not one.complete and not _is_left(one.typed, preferred)
+        }
     chosen: dict[Dialect, tuple[list[str], list[Pod]]] = {}
 
     def place(pod: Pod) -> tuple[list[str], list[Pod]]:
@@ -88,6 +96,12 @@ async def by_api(
     for pod in found.pods:
         place(pod)[1].append(pod)
     return [(one, (tuple(named), Selection(pods))) for one, (named, pods) in chosen.items()]
+
+
+def _is_left(request: EvictionRequest, preferred: Dialect) -> bool:
+    """Whether a request was cancelled, and need not be over before another API has one for the pod."""
+    own = dialect_of(request)
+    return preferred is LIFECYCLE and own in OWN_DIALECTS and cancelled(own.process(request))
 
 
 async def _served(cluster: Cluster, preferred: Dialect) -> tuple[Dialect, ...]:
