@@ -41,10 +41,10 @@ from vacate.kube.exclusivevolumes import ATTACHMENT, EXCLUSIVE
 from vacate.testing.builders import node as build_node
 from vacate.testing.builders import pod as build_pod
 from vacate.views.phrases import counted
-from vacate.web.door import OneBrowser
 from vacate.web.feed import Feed
 from vacate.web.server import WebServer
 from vacate.web.site import Site
+from vacate.web.visitors import OneBrowser
 from vacate.wire.message import Peer, Request, Response
 
 T = TypeVar("T")
@@ -98,7 +98,7 @@ class Scene:
         self.admin: Client
         self.controller: Client  # who alone writes the stages of requests
         self.server: WebServer
-        self.door: OneBrowser
+        self.visitors: OneBrowser
         self.port = 0
         self.address = ""  # that lets one browser in
 
@@ -122,8 +122,8 @@ class Scene:
         feed = Feed(client, _CLOCK, seeded_entropy(2), context="prod-eu-1", program="vacate", user="admin")
         await self._stack.enter_async_context(feed.running())
         site = Site(feed, reads_of(Cluster(client, "default", _CLOCK), run_at(Connection())))
-        self.door = OneBrowser(site, seeded_entropy(3))
-        self.server = WebServer(self.door, seeded_entropy(4))
+        self.visitors = OneBrowser(site, seeded_entropy(3))
+        self.server = WebServer(self.visitors, seeded_entropy(4))
 
     def listen(self) -> None:
         """Serve the pages, again under the same port if they were before."""

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from aiohttp import ClientError, ClientSession, DummyCookieJar
 
-from vacate.web import door
+from vacate.web import visitors
 from vacate.web.actions import ACTIONS
 from vacate.web.pages.frame import NAV
 from vacate.web.server import WebServer
@@ -91,7 +91,7 @@ class Way:
 @asynccontextmanager
 async def one_browser() -> AsyncIterator[Way]:
     async with web() as page, ClientSession(cookie_jar=DummyCookieJar()) as session:
-        gate, port = page.door.gate, page.browser.server.port
+        gate, port = page.visitors.gate, page.browser.server.port
         yield Way(f"http://127.0.0.1:{port}", gate.cookie_name, gate.session, runs_of(page), session)
 
 
@@ -286,7 +286,7 @@ async def test_no_body_is_a_defect_or_a_confirmation(
 @DOORS
 async def test_no_slow_client_keeps_others_out(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     """A form that never ends is given up; a request that never begins takes nobody's place."""
-    monkeypatch.setattr(door, "_FORM_SECONDS", 0.1)
+    monkeypatch.setattr(visitors, "_FORM_SECONDS", 0.1)
     async with opened() as way:
         begun = []
         for method, path in [*ROUTES, *SIGN]:

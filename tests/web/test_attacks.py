@@ -20,7 +20,7 @@ from vacate.api.kinds import NODEMAINTENANCES
 from vacate.cli.common.connection import Connection
 from vacate.cli.web import reads
 from vacate.clock import SystemClock
-from vacate.web import door, server
+from vacate.web import server, visitors
 from vacate.web.actions import Outcome
 from web.test_server import BLOCKED, Differences, Web, drain, maintenance, web
 from web.test_signin import pages
@@ -54,7 +54,7 @@ def runs_of(page: Web) -> list[Sequence[str]]:
         ran.append(words)
         return Outcome(0, "printed")
 
-    site = page.door.visitor.site
+    site = page.visitors.visitor.site
     site._reads = replace(site._reads, run=run)
     return ran
 
@@ -188,7 +188,7 @@ async def test_confirmations_that_are_never_sent_are_forgotten() -> None:
         await page.enter()
         ran = runs_of(page)
         first = form_of(await page.text("/act/drain?node=node-1"))
-        for _ in range(door.MAX_OFFERS):
+        for _ in range(visitors.MAX_OFFERS):
             await page.text("/act/drain?node=node-1")
         ran.clear()
         answer = await page.browser.post("/act/drain", data=first, headers=origin_of(page))
@@ -268,7 +268,7 @@ async def test_a_stream_that_nobody_reads_ends(monkeypatch: pytest.MonkeyPatch) 
     async with web() as page:
         await page.enter()
         port = page.browser.server.port
-        cookie = f"{page.door.gate.cookie_name}={page.door.gate.session}"
+        cookie = f"{page.visitors.gate.cookie_name}={page.visitors.gate.session}"
         reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1)
         writer.get_extra_info("socket").setsockopt(1, 8, 2048)  # SO_RCVBUF: little fits in between
         place = "/drains?q=" + "x" * 200
@@ -276,9 +276,9 @@ async def test_a_stream_that_nobody_reads_ends(monkeypatch: pytest.MonkeyPatch) 
         writer.write(ask.encode())
         await reader.read(1)
         reader._transport.pause_reading()  # type: ignore[attr-defined]
-        assert page.door.visitor.streams
+        assert page.visitors.visitor.streams
         number = 0
-        while page.door.visitor.streams:
+        while page.visitors.visitor.streams:
             number += 1
             await drain_of_size(page, number)
         writer.transport.abort()
@@ -295,15 +295,15 @@ async def drain_of_size(page: Web, number: int) -> None:
 
 
 async def test_more_tabs_than_anybody_has_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(door, "MAX_TABS", 5)
+    monkeypatch.setattr(visitors, "MAX_TABS", 5)
     async with web() as page:
         await page.enter()
         opened: list[ClientResponse] = []
-        while len(opened) <= door.MAX_TABS:
+        while len(opened) <= visitors.MAX_TABS:
             params = {"at": "/drains", "tab": f"t{len(opened)}"}
             opened.append(await page.browser.get("/events", params=params))
-        assert [one.status for one in opened] == [200] * door.MAX_TABS + [503]
-        assert len(page.door.visitor.streams) == door.MAX_TABS
+        assert [one.status for one in opened] == [200] * visitors.MAX_TABS + [503]
+        assert len(page.visitors.visitor.streams) == visitors.MAX_TABS
         for one in opened:
             one.close()
 

@@ -34,11 +34,11 @@ from vacate.testing.builders import pod as build_pod
 from vacate.web import feed
 from vacate.web.actions import Outcome
 from vacate.web.components import Page
-from vacate.web.door import OneBrowser
 from vacate.web.feed import ASK_SECONDS, Feed
 from vacate.web.server import ALIVE_SECONDS, WebServer, pause_after
 from vacate.web.site import Query, Site
 from vacate.web.snapshot import Snapshot
+from vacate.web.visitors import OneBrowser
 from vacate.wire.message import Peer, Request, Response, Stream
 
 pytestmark = pytest.mark.process
@@ -109,12 +109,12 @@ class Web:
 
     browser: TestClient[Any, Any]
     admin: Client
-    door: OneBrowser
+    visitors: OneBrowser
     transport: Interruptible
     api: Any
 
     async def enter(self) -> None:
-        answer = await self.browser.get("/", params={"token": self.door.gate.token})
+        answer = await self.browser.get("/", params={"token": self.visitors.gate.token})
         assert answer.status == 200
 
     async def text(self, path: str, status: int = 200) -> str:
@@ -168,19 +168,19 @@ async def web(peer: Peer | None = None, late: str = "") -> AsyncIterator[Web]:
     client = Client(transport)
     followed = Feed(client, CLOCK, seeded_entropy(2), context="prod-eu-1", program="vacate", user="me")
     site = Site(followed, reads_of(Cluster(client, "default", CLOCK), run_at(Connection())))
-    door = OneBrowser(site, system_entropy())
+    visitors = OneBrowser(site, system_entropy())
     try:
         async with (
             asyncio.timeout(60),
             followed.running(),
-            TestServer(WebServer(door, seeded_entropy(4)).application()) as listening,
+            TestServer(WebServer(visitors, seeded_entropy(4)).application()) as listening,
             make_browser(listening) as browser,
         ):
             assert listening.port is not None
-            door.opened(listening.port)
+            visitors.opened(listening.port)
             while not late and followed.snapshot().reading:
                 await CLOCK.sleep(0.02)
-            yield Web(browser, admin, door, transport, api)
+            yield Web(browser, admin, visitors, transport, api)
     finally:
         await api.storage.store.aclose()
 
@@ -229,7 +229,7 @@ async def drain(admin: Client, status: Obj) -> None:
 
 async def test_the_token_lets_one_browser_in_once() -> None:
     async with web() as page:
-        token = page.door.gate.token
+        token = page.visitors.gate.token
         assert (await page.browser.get("/drains")).status == 401
         entered = await page.browser.get("/nodes", params={"token": token}, allow_redirects=False)
         assert (entered.status, entered.headers["Location"]) == (303, "/nodes")
@@ -275,7 +275,7 @@ async def test_so_does_what_the_library_answers_and_what_a_defect_leaves() -> No
     async with web() as page:
         await page.enter()
         own = {"Origin": f"http://127.0.0.1:{page.browser.server.port}"}
-        site = page.door.visitor.site
+        site = page.visitors.visitor.site
 
         async def broken(path: str, query: object) -> object:
             raise RuntimeError("a defect")
@@ -294,7 +294,7 @@ async def test_so_does_what_the_library_answers_and_what_a_defect_leaves() -> No
 async def test_a_page_that_is_no_tree_does_not_lose_the_others() -> None:
     async with web() as page:
         await page.enter()
-        site = page.door.visitor.site
+        site = page.visitors.visitor.site
         made = site.page
 
         async def twice(path: str, query: Query) -> tuple[Snapshot, Page]:
@@ -349,7 +349,7 @@ async def test_what_never_arrives_is_named_and_the_rest_is_shown(monkeypatch: py
 async def test_tabs_share_what_is_made_of_the_cluster_and_all_get_the_last_change() -> None:
     async with web() as page:
         await page.enter()
-        followed = page.door.visitor.site.feed
+        followed = page.visitors.visitor.site.feed
         async with page.stream("/drains") as one, page.stream("/blockers") as two, page.stream("/") as three:
             await drain(page.admin, BLOCKED)
             for stream in (one, two):
@@ -486,12 +486,12 @@ async def test_a_tab_that_begins_anew_gets_what_was_sent_and_never_arrived() -> 
         async with page.stream("/drains") as lost:
             tab = lost.tab
             await drain(page.admin, BLOCKED)
-            while not page.door.visitor.tab(tab).number:
+            while not page.visitors.visitor.tab(tab).number:
                 await CLOCK.sleep(0.02)
             async with page.browser.get("/events", params={"at": "/drains", "tab": tab}) as answer:
                 message = await Differences(answer, tab).next()
                 assert {"body", "main", "top"} <= set(message["parts"])
-        number = page.door.visitor.tab(tab).number
+        number = page.visitors.visitor.tab(tab).number
         seen = {"at": "/drains", "tab": tab, "last": str(number)}
         async with page.browser.get("/events", params=seen) as answer:
             await page.admin.delete(NODEMAINTENANCES, "drain-a")
@@ -509,7 +509,7 @@ async def test_the_older_stream_of_a_tab_ends() -> None:
                     await older.answer.content.read()  # to its end
                 await drain(page.admin, BLOCKED)
                 await Differences(newer, older.tab).until("Stuck: 1 cause needs you")
-        assert page.door.visitor.tab(older.tab).number
+        assert page.visitors.visitor.tab(older.tab).number
 
 
 async def test_the_program_is_heard_while_a_page_takes_long() -> None:
@@ -520,7 +520,7 @@ async def test_the_program_is_heard_while_a_page_takes_long() -> None:
             async def never(path: str, query: object) -> object:
                 return await asyncio.Event().wait()
 
-            page.door.visitor.site.page = never  # type: ignore[method-assign,assignment]
+            page.visitors.visitor.site.page = never  # type: ignore[method-assign,assignment]
             await drain(page.admin, BLOCKED)  # so that the page is made again
             for _ in range(2):
                 while (await stream.answer.content.readline()) != b"event: alive\n":
@@ -592,7 +592,7 @@ async def test_a_plan_is_made_once_and_shown_when_it_is_there() -> None:
         return Outcome(5, f"<svg>{HOSTILE}</svg>" if "--output=svg" in words else f"WOULD BLOCK {HOSTILE}")
 
     async with web() as page:
-        site = page.door.visitor.site
+        site = page.visitors.visitor.site
         site._reads = replace(site._reads, run=run)
         await page.enter()
         assert "This page cannot be shown" in await page.text("/plan?nodes=--force")
@@ -688,7 +688,7 @@ async def test_a_page_that_takes_long_to_make_is_made_again_within_a_second() ->
         await drain(page.admin, BLOCKED)
         await page.enter()
         await page.text_with("/drains", "Stuck: 1 cause needs you")
-        clock = page.door.visitor.site.feed.clock = Slow()
+        clock = page.visitors.visitor.site.feed.clock = Slow()
         async with page.stream("/drains") as stream:
             for name in ("firmware", "kernel"):
                 await page.admin.create(NODEMAINTENANCES, maintenance(name))
@@ -701,7 +701,7 @@ async def test_a_tab_that_never_reads_does_not_hold_up_the_others() -> None:
     async with web() as page:
         await page.enter()
         host, port = "127.0.0.1", page.browser.server.port
-        cookie = f"{page.door.gate.cookie_name}={page.door.gate.session}"
+        cookie = f"{page.visitors.gate.cookie_name}={page.visitors.gate.session}"
         ask = f"GET /events?at=/drains HTTP/1.1\r\nHost: {host}:{port}\r\nCookie: {cookie}\r\n\r\n"
         silent = []
         for _ in range(20):

@@ -59,9 +59,7 @@ def deciding(found: Iterable[R]) -> R | None:
     those = [one for one in those if one.pod_uid == those[-1].pod_uid]
     going = [one for one in those if not one.complete]
     begun = [one for one in going if not _is_unbegun(one)]
-    valid = [
-        one for one in those if not isinstance(one, LifecycleRecord) or failure_of(one) != Reason.INVALID
-    ]
+    valid = [one for one in those if not _is_invalid(one)]
     return next(iter(begun or going or valid[::-1] or those[::-1]), None)
 
 

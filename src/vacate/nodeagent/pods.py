@@ -13,7 +13,7 @@ from vacate.api.kinds import PODS
 from vacate.api.options import DeleteOptions
 from vacate.api.terminationreason import EVICTION
 from vacate.cache.reader import Reader
-from vacate.client.anew import first_answer
+from vacate.client.hedging import first_answer
 from vacate.errors import Conflict, NotFound
 from vacate.kube.patches import pod_status_patch
 from vacate.nodeagent.addresses import AddressPool

@@ -11,7 +11,7 @@ from vacate.api.objects import Obj, dig
 from vacate.api.times import format_micro_time
 from vacate.api.types import Node, condition
 from vacate.cache.reader import Reader
-from vacate.client.anew import first_answer
+from vacate.client.hedging import first_answer
 from vacate.client.privatefile import write_private
 from vacate.entropy import Entropy
 from vacate.errors import (

@@ -21,11 +21,11 @@ from vacate.errors import ConfigError
 from vacate.web.access import HEADERS
 from vacate.web.actions import ACTIONS, Action
 from vacate.web.components import Page
-from vacate.web.door import LOOPBACK, Door, Tab, Visitor, answer, form_of
 from vacate.web.markup import Element, difference, parts_of
 from vacate.web.pages.frame import body_of, document, refused_document, title_of
 from vacate.web.site import DEFECT, Query, Site, trouble
 from vacate.web.snapshot import Snapshot
+from vacate.web.visitors import LOOPBACK, Tab, Visitor, Visitors, answer, form_of
 
 log = logging.getLogger(__name__)
 
@@ -47,10 +47,10 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class WebServer:
-    """Serves the pages on loopback, to whom the door lets in."""
+    """Serves the pages on loopback, to whom it knows."""
 
-    def __init__(self, door: Door, entropy: Entropy) -> None:
-        self._door = door
+    def __init__(self, visitors: Visitors, entropy: Entropy) -> None:
+        self._visitors = visitors
         self._entropy = entropy
         self._tabs = 0  # that are followed now, of all visitors
         self._static = {name: _read_static(name) for name in _STATIC}
@@ -62,9 +62,9 @@ class WebServer:
         runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=2.0)
         await runner.setup()
         try:
-            yield self._door.opened(await self._listen(runner, port))
+            yield self._visitors.opened(await self._listen(runner, port))
         finally:
-            await self._door.close()
+            await self._visitors.close()
             await runner.cleanup()
 
     def application(self) -> web.Application:
@@ -91,10 +91,10 @@ class WebServer:
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Every request passes the gate."""
-        if why := self._door.refusal(request.method, request.headers):
+        if why := self._visitors.refusal(request.method, request.headers):
             return answer(403, refused_document("This page cannot be asked for so", why))
         if request.match_info.handler != self._static_file:  # and no path that only looks like one
-            found = await self._door.admit(request)
+            found = await self._visitors.admit(request)
             if not isinstance(found, Visitor):
                 return found
             _VISITOR.set(found)

@@ -23,9 +23,9 @@ from vacate.clock import Clock
 from vacate.entropy import Entropy
 from vacate.errors import ConfigError, Unauthorized, VacateError
 from vacate.web.access import from_elsewhere
-from vacate.web.door import LOOPBACK, Visitor, answer, form_of, redirect, secret
 from vacate.web.pages.frame import refused_document, sign_in_document
 from vacate.web.site import Site
+from vacate.web.visitors import LOOPBACK, Visitor, answer, form_of, redirect, secret
 
 log = logging.getLogger(__name__)
 

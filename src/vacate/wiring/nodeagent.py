@@ -7,7 +7,7 @@ import socket
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from vacate.client.anew import AskingAnew
+from vacate.client.hedging import HedgingTransport
 from vacate.client.transport import Transport
 from vacate.nodeagent.agent import NodeAgent
 from vacate.nodeagent.runtime.process import ProcessRuntime
@@ -22,7 +22,7 @@ _INHERITED = ("PATH", "LANG", "LC_ALL", "TZ")
 
 def build_agent(transport: Transport, settings: AgentSettings, around: ComponentContext) -> NodeAgent:
     """The agent over a transport, with local processes as containers."""
-    deps, recorder = component_dependencies(AskingAnew(transport), "kubelet", around)
+    deps, recorder = component_dependencies(HedgingTransport(transport), "kubelet", around)
     runtime = ProcessRuntime(settings.runtime_folder, ends_with_agent=settings.throw_away, clock=around.clock)
     agent = NodeAgent(deps, settings, runtime, [recorder])
     agent.logind = DBusLogind(drop_ins=settings.logind_drop_ins, node=settings.name)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from vacate.client.anew import AskingAnew
 from vacate.client.client import Client
+from vacate.client.hedging import HedgingTransport
 from vacate.client.transport import Transport
 from vacate.nodeagent.shutdown.collector import ShutdownCollector
 from vacate.nodeagent.shutdown.protocol import LockHolder, Logind
@@ -22,7 +22,7 @@ def build_shutdown_agent(
     around: ComponentContext,
 ) -> ShutdownAgent:
     """The agent over two transports: to the API server, and to the kubelet of its node."""
-    deps, recorder = component_dependencies(AskingAnew(transport), COMPONENT, around)
+    deps, recorder = component_dependencies(HedgingTransport(transport), COMPONENT, around)
     own = Client(kubelet, user_agent=f"vacate/{COMPONENT}")
     agent = ShutdownAgent(deps, settings, logind, holder, own, [recorder])
     around.metrics.show("graceful node shutdown", ShutdownCollector(agent.shutdown))

@@ -70,5 +70,5 @@ def entered(browser: Browser, broken: Scene) -> Iterator[BrowserContext]:
 
 def broken_cookie(one: Scene) -> dict[str, str]:
     """What the token becomes: it is used up by one browser, and tests have many."""
-    gate = one.door.gate
+    gate = one.visitors.gate
     return {"name": gate.cookie_name, "value": gate.session, "url": f"http://127.0.0.1:{one.port}"}

@@ -99,10 +99,10 @@ async def pages_served(
     # Help and refused options need none of it.
     from vacate.cli.web.reads import reads_of, run_at  # noqa: PLC0415
     from vacate.entropy import system_entropy  # noqa: PLC0415
-    from vacate.web.door import OneBrowser  # noqa: PLC0415
     from vacate.web.feed import Feed  # noqa: PLC0415
     from vacate.web.server import WebServer  # noqa: PLC0415
     from vacate.web.site import Site  # noqa: PLC0415
+    from vacate.web.visitors import OneBrowser  # noqa: PLC0415
 
     entropy = system_entropy()
     user, context = await cluster_user(cluster), context_name(reach.kubeconfig, reach.context)

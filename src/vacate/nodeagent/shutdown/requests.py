@@ -12,8 +12,8 @@ from vacate.api.times import format_time
 from vacate.api.types.core import Pod
 from vacate.api.types.evictionrequest import SHUTDOWN_DEADLINE, EvictionRequest
 from vacate.api.types.meta import ObjectMeta
-from vacate.client.anew import AGAIN_SECONDS, first_answer
 from vacate.client.client import Client
+from vacate.client.hedging import HEDGE_AFTER_SECONDS, first_answer
 from vacate.clock import Clock
 from vacate.entropy import Entropy
 from vacate.errors import ApiError, Forbidden, NotFound, TransportError, VacateError
@@ -129,7 +129,7 @@ class ShutdownRequests:
                 )
                 log.warning("pod %s is terminated at %s; %s: %s", pod.key, at, what, why)
             await self._clock.sleep(min(pause, max(end - self._clock.monotonic(), 0.0)))
-            pause = min(2 * pause, AGAIN_SECONDS)
+            pause = min(2 * pause, HEDGE_AFTER_SECONDS)
 
     async def _ask(self, pod: ShutdownPod, at: str, made: list[EvictionRequest]) -> EvictionRequest:
         reason = f"node {self._node} is shutting down; the pod is terminated at {at}"

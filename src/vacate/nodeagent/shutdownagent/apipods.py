@@ -14,8 +14,8 @@ from vacate.api.options import DeleteOptions
 from vacate.api.terminationreason import EVICTION
 from vacate.api.types.meta import ObjectMeta
 from vacate.cache.informer import Informer
-from vacate.client.anew import first_answer
 from vacate.client.client import Client
+from vacate.client.hedging import first_answer
 from vacate.clock import Clock
 from vacate.errors import Conflict, NotFound, VacateError
 from vacate.eviction.registration import PREFIXES

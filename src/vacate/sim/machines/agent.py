@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vacate.client.anew import AskingAnew
+from vacate.client.hedging import HedgingTransport
 from vacate.client.transport import Transport
 from vacate.nodeagent.agent import NodeAgent
 from vacate.nodeagent.settings import AgentSettings
@@ -25,7 +25,7 @@ class AgentProgram:
         runtime: SimRuntime | None = None,
         logind: Logind | None = None,
     ) -> None:
-        deps, recorder = component_dependencies(AskingAnew(transport), "kubelet", around)
+        deps, recorder = component_dependencies(HedgingTransport(transport), "kubelet", around)
         runtime = runtime or SimRuntime(machine)
         boot = f"{machine.name}-boot-{machine.boots}"
         self.agent = NodeAgent(deps, settings, runtime, [recorder], boot)

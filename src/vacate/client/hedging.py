@@ -11,7 +11,7 @@ from vacate.wire.message import Request, Response
 
 T = TypeVar("T")
 
-AGAIN_SECONDS = 5.0
+HEDGE_AFTER_SECONDS = 5.0
 """How often something is asked once more while it does not answer."""
 
 
@@ -24,7 +24,9 @@ async def first_answer(ask: Callable[[], Coroutine[Any, Any, T]]) -> T:
     try:
         while True:
             asked.add(asyncio.get_running_loop().create_task(ask()))
-            done, _ = await asyncio.wait(asked, timeout=AGAIN_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait(
+                asked, timeout=HEDGE_AFTER_SECONDS, return_when=asyncio.FIRST_COMPLETED
+            )
             if done:
                 return done.pop().result()
     finally:
@@ -33,7 +35,7 @@ async def first_answer(ask: Callable[[], Coroutine[Any, Any, T]]) -> T:
         await asyncio.wait(asked)
 
 
-class AskingAnew:
+class HedgingTransport:
     """Reads and patches, of which a second one does no harm. A watch waits for what happens."""
 
     def __init__(self, transport: Transport) -> None:

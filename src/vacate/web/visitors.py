@@ -94,8 +94,8 @@ class Visitor:
             stream.cancel()
 
 
-class Door(Protocol):
-    """Decides about every request."""
+class Visitors(Protocol):
+    """Those who may be let in; decides about every request."""
 
     def opened(self, port: int) -> str:
         """The server listens at this port now; the address to open."""
