@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tarfile
@@ -102,26 +103,30 @@ def test_the_product_runs_without_this_checkout_and_without_the_embedded_cluster
 @pytest.mark.thorough
 @pytest.mark.timeout(600)
 def test_two_commands_lead_from_nothing_to_the_first_plan(parts: Path, tmp_path: Path) -> None:
-    """`pip install` into an environment of its own, and a plan of a cluster that others run.
+    """The line of the README with `pipx`, and a plan of a cluster that others run.
 
-    Without the embedded cluster the command says how to get it; installed beside it, it is found.
+    Without the embedded cluster, which `pip` leaves out unless it is named, the command says how to get it.
     """
     (wheel,) = parts.glob("vacate-*.whl")
+    (tmp_path / "dist").mkdir()
+    (tmp_path / "dist" / __version__).symlink_to(parts)
     venv.create(tmp_path / "env", with_pip=True)
-    programs = tmp_path / "env" / "bin"
+    small, whole = tmp_path / "env" / "bin", tmp_path / "bin"
+    (line,) = re.findall(r"^pipx install .*", (ROOT / "README.md").read_text(), re.MULTILINE)
+    words = shlex.split(line, comments=True)
     with running_cluster(tmp_path / "cluster", "--nodes", "2", *FAST_PODS) as cluster:
         around = {**os.environ, "KUBECONFIG": str(cluster.kubeconfig), "COLUMNS": "120"}
+        around |= {"PIPX_HOME": str(tmp_path / "pipx"), "PIPX_BIN_DIR": str(whole)}
         around.pop("PYTHONPATH", None)
-        install = ["pip", "install", "--quiet", "--find-links", str(parts)]
         steps = (
-            ([*install, str(wheel)], 0),
-            (["vacate", "plan", "node-1"], 1),
-            ([*install, f"{wheel}[embedded]"], 0),
-            (["vacate", "plan", "node-1"], 0),
+            ([small / "pip", "install", "--quiet", wheel, "pipx"], 0),
+            ([small / "vacate", "plan", "node-1"], 1),
+            ([small / words[0], *words[1:]], 0),
+            ([whole / "vacate", "plan", "node-1"], 0),
         )
         for command, code in steps:
             done = subprocess.run(
-                [str(programs / command[0]), *command[1:]],
+                [*map(str, command)],
                 cwd=tmp_path,
                 env=around,
                 capture_output=True,

@@ -18,6 +18,7 @@ import pytest
 
 from support.processes.commands import vacate
 from support.realcluster.evictions import LEASE_PATH, RealCluster, real_cluster
+from support.realcluster.killed_writes import killed_at_every_write
 from support.waiting import until
 from vacate.api.installednames import LIFECYCLE_CONTROLLER
 from vacate.api.kinds import EVICTIONREQUESTS
@@ -222,6 +223,23 @@ def test_the_leader_is_killed_in_the_middle_of_a_turn_and_the_other_manager_goes
     assert target.record(BACKUP)["startTime"] == began
     assert [one["metadata"]["name"] for one in target.evictions()] == ["pod-1-orphaned"]
     cluster.start_managers()
+
+
+@pytest.mark.thorough
+def test_a_manager_that_is_killed_at_every_write_loses_and_repeats_nothing(cluster: RealCluster) -> None:
+    """Before each write reaches the API server, and after it is done."""
+    target = Target(cluster, "often-orphaned", BACKUP)
+    with killed_at_every_write(cluster, "/apis/lifecycle.k8s.io/", "/eviction") as killed:
+        target.request()
+        until(lambda: target.states().get(BACKUP) == "Active", 300.0)
+        began = target.record(BACKUP)["startTime"]
+        target.respond(BACKUP, heartbeatTime=now(), completionTime=now())
+        until(lambda: target.outcome() in EVICTED, 300.0)
+    assert len(killed.done) > 5, killed.done
+    assert target.record(BACKUP)["startTime"] == began
+    assert len(target.evictions()) == 1
+    evicted = [one for one in killed.done if one.endswith("/eviction 201")]
+    assert evicted == [f"POST {NAMESPACE}/pods/{target.name}/eviction 201"]
 
 
 def test_a_request_that_cannot_be_followed_says_why(cluster: RealCluster) -> None:
