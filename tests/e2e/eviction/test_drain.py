@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
 import yaml
 
-from support.evictions.namespace import TIMEOUT, EvictionNamespace, is_ready, pod_body
+from support.evictions.namespace import TIMEOUT, EvictionNamespace, is_ready
 from support.processes.cluster import vacate
 from support.realcluster.evictions import RealCluster
 from support.realcluster.users import done_by
@@ -23,18 +21,15 @@ from vacate.api.kinds import (
     NODES,
     PODDISRUPTIONBUDGETS,
     PODS,
-    STATEFULSETS,
-    Kind,
 )
 from vacate.api.objects import Obj
 from vacate.api.options import ListOptions
-from vacate.api.times import parse_time
 from vacate.errors import NotFound
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.plan.fields import KINDS
 from vacate.sdk import EvictionContext, Interceptor
-from vacate.testing import daemonset, deployment, pdb, statefulset
+from vacate.testing import daemonset, deployment, pdb
 from vacate.testing import pod as pod_of
 
 
@@ -105,86 +100,6 @@ async def planned_blockers(place: EvictionNamespace, node: str, app: str) -> lis
         {key: value for key, value in one.items() if value and key != "since"}
         for one in found["decisive"]["blockers"]
     ]
-
-
-@dataclass(frozen=True)
-class PlannedDrain:
-    """What is there, and what its drain comes to."""
-
-    objects: Callable[[str], Sequence[tuple[Kind, Obj]]]
-    blockers: frozenset[str] = frozenset()
-    force: bool = False
-    takes: float = 0.0  # seconds that the interceptor takes
-
-
-def _grouped(kind: Kind, build: Callable[..., Obj], pods: int, **budget: Any) -> PlannedDrain:
-    """A workload of so many pods, perhaps with a budget."""
-
-    def objects(app: str) -> Sequence[tuple[Kind, Obj]]:
-        made = [(kind, build(app, replicas=pods, namespace=app))]
-        return [(PODDISRUPTIONBUDGETS, pdb(app, namespace=app, **budget)), *made] if budget else made
-
-    return PlannedDrain(objects)
-
-
-def _lone(app: str) -> Sequence[tuple[Kind, Obj]]:
-    return [(PODS, pod_of("lone", namespace=app, labels={"app": app}))]
-
-
-def _prepared(app: str) -> Sequence[tuple[Kind, Obj]]:
-    return [(PODS, pod_body("db", "copier.example.com", labels={"app": app}))]
-
-
-PLANNED_DRAINS = {
-    "one pod": _grouped(DEPLOYMENTS, deployment, 1),
-    "within a budget": _grouped(DEPLOYMENTS, deployment, 4, min_available=3),
-    "a StatefulSet within its budget": _grouped(STATEFULSETS, statefulset, 3, max_unavailable=1),
-    "a pod that nothing re-creates": PlannedDrain(_lone, frozenset({"UnmanagedPod"})),
-    "the same, evicted all the same": PlannedDrain(_lone, force=True),
-    "an interceptor": PlannedDrain(_prepared, force=True, takes=12.0),
-}
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("name", PLANNED_DRAINS)
-async def test_a_drain_comes_to_what_its_plan_says(place: EvictionNamespace, name: str) -> None:
-    """First the plan, then the drain: verdict and blockers are the same, and its time is in the range."""
-    case, app = PLANNED_DRAINS[name], place.namespace
-
-    async def prepare(_context: EvictionContext) -> None:
-        await asyncio.sleep(case.takes)
-
-    for kind, obj in case.objects(app):
-        await place.client.create(kind, obj, app)
-
-    async def running() -> Any:
-        found = (await place.client.list(PODS, app, ListOptions(label_selector=f"app={app}"))).items
-        return found if found and all(map(is_ready, found)) else None
-
-    pods = await place.until(running, "the pods run")
-    node = pods[0]["spec"]["nodeName"]
-    options = (*(["--force"] if case.force else []), "--interceptor", f"copier.example.com={case.takes:g}s")
-    plan = (await planned(place, node, app, "--no-remedies", *options))["outcome"]
-    body = a_maintenance(place, node, app)
-    body["spec"]["pods"]["unmanagedPods"] = "Evict" if case.force else "Refuse"
-    async with place.serving(Interceptor("copier.example.com", prepare, namespace=app)):
-        await place.client.create(NODEMAINTENANCES, body)
-
-        async def settled() -> Any:
-            found = await status(place)
-            held = {one["kind"] for one in found.get("blockers") or ()}
-            return found if found.get("phase") == "Drained" or (held and held == case.blockers) else None
-
-        found = await place.until(settled, "it is drained or blocked")
-    assert plan["verdict"] == ("Blocks" if case.blockers else "Finishes")
-    assert (found["phase"] == "Drained") == (not case.blockers)
-    if not case.blockers:
-        (row,) = found["nodes"]
-        took = (parse_time(row["drainedTime"]) - parse_time(row["startTime"])).total_seconds()
-        print(f"{name}: {took:g} s, planned {plan['fastest']:g} to {plan['slowest']:g} s")
-        assert took >= case.takes
-        assert plan["fastest"] - 2 <= took <= plan["slowest"] + 5, plan
-    await undone(place, node)
 
 
 @pytest.mark.both_dialects
