@@ -143,7 +143,7 @@ def _key(interceptor: str) -> str:
 
 
 _NAMES = (name for one in WORKLOADS for name, _ in one.interceptors.values())
-REGISTRATIONS = (*(_key(name) for name in _NAMES), _key(AUTOSCALER_INTERCEPTOR))
+REGISTRATIONS = tuple(sorted({*map(_key, _NAMES), _key(AUTOSCALER_INTERCEPTOR)}))
 """The annotations of pods by which workloads register our interceptors."""
 
 
