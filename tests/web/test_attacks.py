@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import socket
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -269,8 +270,11 @@ async def test_a_stream_that_nobody_reads_ends(monkeypatch: pytest.MonkeyPatch) 
         await page.enter()
         port = page.browser.server.port
         cookie = f"{page.visitors.gate.cookie_name}={page.visitors.gate.session}"
+        runner: Any = page.browser.server.runner
+        for listening in next(iter(runner.sites))._server.sockets:
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
         reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1)
-        writer.get_extra_info("socket").setsockopt(1, 8, 2048)  # SO_RCVBUF: little fits in between
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
         place = "/drains?q=" + "x" * 200
         ask = f"GET /events?tab=t&at={place} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nCookie: {cookie}\r\n\r\n"
         writer.write(ask.encode())
@@ -279,10 +283,12 @@ async def test_a_stream_that_nobody_reads_ends(monkeypatch: pytest.MonkeyPatch) 
         assert page.visitors.visitor.streams
         visitor, number = page.visitors.visitor, 0
         while visitor.streams:
-            number, sent = number + 1, visitor.tab("t").number
-            await drain_of_size(page, number)
+            sent = visitor.tab("t").number
+            for _ in range(40):
+                number += 1
+                await drain_of_size(page, number)
             # Not faster than the page is made: the more there is, the longer that takes.
-            while visitor.streams and visitor.tab("t").number == sent:
+            while visitor.streams and visitor.tab("t").number == sent:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         writer.transport.abort()
         async with page.stream("/drains") as stream:
