@@ -20,8 +20,8 @@ def test_a_kind_of_workload_is_one_row() -> None:
         command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    *said, condition = done.stdout.splitlines()
-    assert said == [
+    *outcomes, condition = done.stdout.splitlines()
+    assert outcomes == [
         "registered after its workload was opted in",
         "registered when it is created",
         "no longer registered",

@@ -113,6 +113,7 @@ async def disturb(place: Place, agent: str) -> None:
         if place.logind.off_at is not None:
             assert before in LATE  # the last pod may have ended by then
             break
+        gone = clock.monotonic()
         if agent.startswith("killed"):
             await place.kill()
             await clock.sleep(entropy.uniform(0.0, 3.0))
@@ -123,6 +124,7 @@ async def disturb(place: Place, agent: str) -> None:
             place.running.set()
         else:
             place.clock.shift = dt.timedelta(hours=1 if agent.endswith("ahead") else -1)
+        place.absent.append((gone, clock.monotonic()))
 
 
 @pytest.mark.thorough(beyond=1)

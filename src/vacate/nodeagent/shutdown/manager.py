@@ -255,10 +255,13 @@ class ShutdownManager:
             self._show(replace(self.state, active=True, finished=True))
             return
         unwatched = now - (now if self._unwatched_since is None else self._unwatched_since)
-        left = max(self._granted - unwatched, MIN_SHARE * self._granted)
-        groups = group_pods(fit(self._config.buckets, left), self._pods.running())
-        if over := self._config.spread_over:
-            groups = spread(groups, min(over, left))
+
+        def left_of(seconds: float) -> float:
+            return max(seconds - unwatched, MIN_SHARE * seconds)
+
+        groups = group_pods(fit(self._config.buckets, left_of(self._granted)), self._pods.running())
+        if over := self._config.spread_over:  # of which time has passed, too
+            groups = spread(groups, left_of(min(over, self._granted)))
         shutdown = Shutdown(groups, now, unwatched=unwatched)
         log.warning(
             "the machine goes down: %d pods have %s to terminate%s%s",
