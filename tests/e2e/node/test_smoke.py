@@ -202,11 +202,14 @@ async def _shown(
     browser: ClientSession, headers: dict[str, str], wanted: str, path: str = "/drains", status: int = 200
 ) -> str:
     """It comes to that: the cluster is read first, and a token is looked at every ten seconds."""
-    async with asyncio.timeout(LIMIT):
-        text, found = "", 0
-        while found != status or wanted not in text:
-            async with browser.get(path, headers=headers) as answer:
-                text, found = await answer.text(), answer.status
+    text, found = "", 0
+    try:
+        async with asyncio.timeout(LIMIT):
+            while found != status or wanted not in text:
+                async with browser.get(path, headers=headers) as answer:
+                    text, found = await answer.text(), answer.status
+    except TimeoutError:
+        raise AssertionError(f"{path} did not say {wanted!r}, but, with {found}: {text}") from None
     return text
 
 
