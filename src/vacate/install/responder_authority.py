@@ -31,8 +31,8 @@ def responder_variables(accounts: Mapping[str, Sequence[str]]) -> list[Obj]:
     name = _NAME.format("c.type.substring(0, c.type.lastIndexOf('.'))")
     theirs = f"{listed(_RESULTS)}.exists(s, c.type.endsWith('.' + s)) && {name} in variables.others"
     before, after = (f"{_CONDITIONS.format(one)}.filter(c, {theirs})" for one in ("oldObject", "object"))
-    others = f"{listed([*accounts])}.filter(n, !({_USER} in {bound}[n]))"
-    return variables({"others": others, "before": before, "after": after})
+    others = f"variables.bound.filter(n, !({_USER} in variables.bound[n]))"
+    return variables({"bound": bound, "others": others, "before": before, "after": after})
 
 
 def responder_validations(controllers: Sequence[str]) -> list[Obj]:
