@@ -43,7 +43,9 @@ REAL = {name: one for name, one in SCENARIOS.items() if one.real}
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCluster]:
-    with real_cluster(tmp_path_factory.mktemp("plans"), 3 * GROUPS) as running:
+    # As long as in virtual time: a plan takes no pod to end at once.
+    pods = ("--pod-start", "1", "--pod-stop", "1")
+    with real_cluster(tmp_path_factory.mktemp("plans"), 3 * GROUPS, pods=pods) as running:
         yield running
 
 

@@ -225,15 +225,16 @@ def real_cluster(
     install: Sequence[str] = (),
     webhook: Sequence[str] = (),
     manager: Sequence[str] = (),
+    pods: Sequence[str] = FAST_PODS,
     lifecycle: bool = False,
 ) -> Iterator[RealCluster]:
     """The control plane, its nodes, and Vacate installed and running, with more options for each.
 
-    With `lifecycle` it serves lifecycle.k8s.io. Whatever was done in between, no policy has refused what
+    `pods`: how long they take. With `lifecycle` it serves lifecycle.k8s.io. Whatever was done in between, no policy has refused what
     Vacate's own accounts had to write.
     """
     with running(Path(os.environ[ASSETS]), folder, audit=True, lifecycle=lifecycle) as plane:
-        machines = start_nodes(plane, nodes, *FAST_PODS)
+        machines = start_nodes(plane, nodes, *pods)
         try:
             cluster = RealCluster(plane, install=install, webhook=webhook, manager=manager, machines=machines)
             try:
