@@ -230,8 +230,8 @@ def real_cluster(
 ) -> Iterator[RealCluster]:
     """The control plane, its nodes, and Vacate installed and running, with more options for each.
 
-    `pods`: how long they take. With `lifecycle` it serves lifecycle.k8s.io. Whatever was done in between, no policy has refused what
-    Vacate's own accounts had to write.
+    `pods`: how long they take. With `lifecycle` it serves lifecycle.k8s.io. Whatever was done in between, no
+    policy has refused what Vacate's own accounts had to write.
     """
     with running(Path(os.environ[ASSETS]), folder, audit=True, lifecycle=lifecycle) as plane:
         machines = start_nodes(plane, nodes, *pods)
