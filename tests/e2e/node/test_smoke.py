@@ -190,7 +190,7 @@ def _users(place: NodeCluster) -> dict[str, str]:
         users(f"create serviceaccount {name}").ok()
         tokens[name] = users(f"create token {name}").ok().strip()
     for name in ("looker", "mover"):
-        give = f"--clusterrole=vacate-viewer --serviceaccount=default:{name}"
+        give = f"--clusterrole=view --serviceaccount=default:{name}"  # which vacate-viewer is part of
         users(f"create clusterrolebinding {name} {give}").ok()
     mover = "--serviceaccount=default:mover"
     place.shop(f"create rolebinding mover-asks --clusterrole=vacate-requester {mover}").ok()
