@@ -7,6 +7,7 @@ import pytest
 from support.simulated.clusters import Requests, in_world
 from support.simulated.workloads import condition_of
 from vacate.api.kinds import NODES, PODS
+from vacate.api.times import format_time
 from vacate.sim.cluster import World
 from vacate.testing import pod
 from vacate.wiring.controllers import CONTROLLERS
@@ -61,5 +62,23 @@ def test_a_manager_that_was_away_when_the_node_came_back_or_was_lost_makes_up_fo
         assert down(world) == ["True"] * 2
         await world.evictions.start()
         await world.until(lambda: down(world) == ["False"] * 2, 60, "and take it back late")
+
+    in_world(body, evictions=CONTROLLER)
+
+
+def test_a_manager_that_knows_an_older_state_of_the_node_is_not_answered_at_once() -> None:
+    """For a moment there may be two: each would undo what the other has just written, without end."""
+
+    async def body(world: World) -> None:
+        await lost(world, 1)
+        await world.until(lambda: down(world) == ["True"], 120, "it says so")
+        sent = Requests(world)
+        stale = {"type": "vacate.dev/NodeDown", "status": "False", "reason": "NodeReporting"}
+        ends = world.sim.loop.time() + 60
+        while world.sim.loop.time() < ends:
+            now = {"lastTransitionTime": format_time(world.sim.clock.now())}
+            await world.client.patch_status(PODS, "p0", {"status": {"conditions": [stale | now]}}, "default")
+            await world.until(lambda: down(world) == ["True"], 60, "the other one writes, too")
+        assert sent.count <= 2 * 60 / 9
 
     in_world(body, evictions=CONTROLLER)

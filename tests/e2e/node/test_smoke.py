@@ -158,7 +158,14 @@ async def test_the_pages_show_and_do_what_the_token_of_their_user_may(place: Nod
                 await _look(browser, tokens)
                 await _evict(browser, base, tokens)
                 place.gone(place.shop, "pod db-5")
-                await _shown(browser, {"Authorization": f"Bearer {tokens['mover']}"}, "Complete: db-5", _POD)
+                # Its request is collected with it.
+                await _shown(
+                    browser,
+                    {"Authorization": f"Bearer {tokens['mover']}"},
+                    "There is nothing here",
+                    _POD,
+                    404,
+                )
                 place.system.within("default")("delete serviceaccount looker").ok()  # and with it the token
                 gone = {"Authorization": f"Bearer {tokens['looker']}"}
                 await _shown(browser, gone, "You are not signed in", status=401)

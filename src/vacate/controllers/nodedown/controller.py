@@ -12,18 +12,21 @@ from collections.abc import Iterable
 
 from vacate.api.kinds import NODES, PODS
 from vacate.api.objects import Obj
-from vacate.api.times import format_time
+from vacate.api.times import after, format_time
 from vacate.api.types import Node, Pod, condition
 from vacate.cache.indexes import NODE, PLACED
 from vacate.errors import Conflict, NotFound
 from vacate.kube.nodes import NODE_DOWN, readiness
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Dependencies
-from vacate.runtime.reconcile import Done, Key, Outcome
+from vacate.runtime.reconcile import Done, Key, Later, Outcome
 
 QUEUE = "nodedown"
 AT_ONCE = 8
 """So many pods of a node are written at the same time: a node has a hundred, and a rack that is lost more."""
+AGAIN_SECONDS = 10.0
+"""A pod is not written more often. For a moment there may be two managers, one of which knows an older state
+of the node; without a pause each would undo at once what the other has written."""
 
 
 def build(deps: Dependencies) -> Controller:
@@ -48,6 +51,7 @@ class NodeDownConditions:
         self._deps = deps
         self._nodes = deps.informers.informer(NODES, Node).reader
         self._pods = deps.informers.informer(PODS, Pod).reader
+        self._written: dict[str, float] = {}  # by UID, when this manager has written to a pod lately
 
     def node_of(self, pod: Pod) -> Iterable[Key]:
         """The node of a pod that does not say what is true of it, such as one that has come since."""
@@ -59,12 +63,14 @@ class NodeDownConditions:
         node = self._nodes.get("", key.name)
         if node is None:
             return Done()
-        pods = [pod for pod in self._pods.by_index(NODE, key.name) if needs_change(pod, node)]
-        now = self._deps.clock.now()
+        now, monotonic = self._deps.clock.now(), self._deps.clock.monotonic()
+        self._written = {uid: at for uid, at in self._written.items() if monotonic - at < AGAIN_SECONDS}
+        wrong = [pod for pod in self._pods.by_index(NODE, key.name) if needs_change(pod, node)]
+        pods = [pod for pod in wrong if pod.metadata.uid not in self._written]
         for first in range(0, len(pods), AT_ONCE):
             some = pods[first : first + AT_ONCE]
             await asyncio.gather(*(self._patch(pod, partition_condition(node, now)) for pod in some))
-        return Done()
+        return Later(after(now, AGAIN_SECONDS)) if len(pods) < len(wrong) else Done()
 
     async def _patch(self, pod: Pod, condition: Obj) -> None:
         meta = pod.metadata
@@ -73,6 +79,7 @@ class NodeDownConditions:
             await self._deps.client.patch_status(PODS, meta.name, patch, meta.namespace)
         except (NotFound, Conflict):
             return  # gone, or another pod has its name
+        self._written[meta.uid] = self._deps.clock.monotonic()
 
 
 def _lost_or_back(old: Node | None, new: Node | None) -> bool:
