@@ -168,7 +168,7 @@ REMOVALS: dict[str, Removal] = {
         endings.a_turn_is_not_passed_on,
         (Invariant.REQUESTS_END,),
         "eviction requested",
-        42,
+        36,
         wait_seconds=WAIT_SECONDS,
     ),
     "a maintenance that is undone is let go": Removal(
