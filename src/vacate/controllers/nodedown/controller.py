@@ -25,7 +25,7 @@ QUEUE = "nodedown"
 AT_ONCE = 8
 """So many pods of a node are written at the same time: a node has a hundred, and a rack that is lost more."""
 AGAIN_SECONDS = 10.0
-"""After this a manager writes the same once more that somebody has undone. For a moment there may be two, of
+"""After this a manager writes the same once more that another has undone. For a moment there may be two, of
 which one knows an older state of the node: without a pause each would undo at once what the other writes."""
 
 
@@ -66,20 +66,20 @@ class NodeDownConditions:
             return Done()
         now, monotonic = self._deps.clock.now(), self._deps.clock.monotonic()
         self._written = {uid: one for uid, one in self._written.items() if monotonic - one[1] < AGAIN_SECONDS}
-        said = partition_condition(node, now)
-        wrong = [(pod, self._pause(pod, said)) for pod in self._pods.by_index(NODE, key.name)
+        wanted = partition_condition(node, now)
+        wrong = [(pod, self._pause(pod, wanted)) for pod in self._pods.by_index(NODE, key.name)
                  if needs_change(pod, node)]  # fmt: skip
         pods = [pod for pod, pause in wrong if pause <= 0.0]
         for first in range(0, len(pods), AT_ONCE):
-            await asyncio.gather(*(self._patch(pod, said) for pod in pods[first : first + AT_ONCE]))
+            await asyncio.gather(*(self._patch(pod, wanted) for pod in pods[first : first + AT_ONCE]))
         pauses = [pause for _, pause in wrong if pause > 0.0]
         return Later(after(now, min(pauses))) if pauses else Done()
 
-    def _pause(self, pod: Pod, said: Obj) -> float:
-        """For how many seconds the pod is left as somebody has changed it."""
+    def _pause(self, pod: Pod, wanted: Obj) -> float:
+        """For how many seconds the pod is left as another has changed it."""
         status, at = self._written.get(pod.metadata.uid, ("", 0.0))
         left = at + AGAIN_SECONDS - self._deps.clock.monotonic()
-        return left if status == said["status"] else 0.0
+        return left if status == wanted["status"] else 0.0
 
     async def _patch(self, pod: Pod, condition: Obj) -> None:
         meta = pod.metadata
