@@ -79,7 +79,8 @@ class NodeDownConditions:
         """For how many seconds the pod is left as another has changed it."""
         status, at = self._written.get(pod.metadata.uid, ("", 0.0))
         left = at + AGAIN_SECONDS - self._deps.clock.monotonic()
-        return left if status == wanted["status"] else 0.0
+        # Less than times can express would be no pause.
+        return left if status == wanted["status"] and left > 0.001 else 0.0
 
     async def _patch(self, pod: Pod, condition: Obj) -> None:
         meta = pod.metadata
