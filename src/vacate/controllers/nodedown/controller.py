@@ -24,9 +24,9 @@ from vacate.runtime.reconcile import Done, Key, Later, Outcome
 QUEUE = "nodedown"
 AT_ONCE = 8
 """So many pods of a node are written at the same time: a node has a hundred, and a rack that is lost more."""
-AGAIN_SECONDS = 10.0
-"""After this a manager writes the same once more that another has undone. For a moment there may be two, of
-which one knows an older state of the node: without a pause each would undo at once what the other writes."""
+AGAIN_SECONDS = 3.0
+"""A pod is not written more often. For a moment there may be two managers, one of which knows an older state
+of the node; without a pause each would undo at once what the other has written."""
 
 
 def build(deps: Dependencies) -> Controller:
@@ -51,8 +51,7 @@ class NodeDownConditions:
         self._deps = deps
         self._nodes = deps.informers.informer(NODES, Node).reader
         self._pods = deps.informers.informer(PODS, Pod).reader
-        # By the UID of a pod, what this manager has written last, and when.
-        self._written: dict[str, tuple[str, float]] = {}
+        self._written: dict[str, float] = {}  # by UID, when this manager has written to a pod lately
 
     def node_of(self, pod: Pod) -> Iterable[Key]:
         """The node of a pod that does not say what is true of it, such as one that has come since."""
@@ -65,22 +64,13 @@ class NodeDownConditions:
         if node is None:
             return Done()
         now, monotonic = self._deps.clock.now(), self._deps.clock.monotonic()
-        self._written = {uid: one for uid, one in self._written.items() if monotonic - one[1] < AGAIN_SECONDS}
-        wanted = partition_condition(node, now)
-        wrong = [(pod, self._pause(pod, wanted)) for pod in self._pods.by_index(NODE, key.name)
-                 if needs_change(pod, node)]  # fmt: skip
-        pods = [pod for pod, pause in wrong if pause <= 0.0]
+        self._written = {uid: at for uid, at in self._written.items() if monotonic - at < AGAIN_SECONDS}
+        wrong = [pod for pod in self._pods.by_index(NODE, key.name) if needs_change(pod, node)]
+        pods = [pod for pod in wrong if pod.metadata.uid not in self._written]
         for first in range(0, len(pods), AT_ONCE):
-            await asyncio.gather(*(self._patch(pod, wanted) for pod in pods[first : first + AT_ONCE]))
-        pauses = [pause for _, pause in wrong if pause > 0.0]
-        return Later(after(now, min(pauses))) if pauses else Done()
-
-    def _pause(self, pod: Pod, wanted: Obj) -> float:
-        """For how many seconds the pod is left as another has changed it."""
-        status, at = self._written.get(pod.metadata.uid, ("", 0.0))
-        left = at + AGAIN_SECONDS - self._deps.clock.monotonic()
-        # Less than times can express would be no pause.
-        return left if status == wanted["status"] and left > 0.001 else 0.0
+            some = pods[first : first + AT_ONCE]
+            await asyncio.gather(*(self._patch(pod, partition_condition(node, now)) for pod in some))
+        return Later(after(now, AGAIN_SECONDS)) if len(pods) < len(wrong) else Done()
 
     async def _patch(self, pod: Pod, condition: Obj) -> None:
         meta = pod.metadata
@@ -89,7 +79,7 @@ class NodeDownConditions:
             await self._deps.client.patch_status(PODS, meta.name, patch, meta.namespace)
         except (NotFound, Conflict):
             return  # gone, or another pod has its name
-        self._written[meta.uid] = condition["status"], self._deps.clock.monotonic()
+        self._written[meta.uid] = self._deps.clock.monotonic()
 
 
 def _lost_or_back(old: Node | None, new: Node | None) -> bool:
