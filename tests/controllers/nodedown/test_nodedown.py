@@ -79,6 +79,6 @@ def test_a_manager_that_knows_an_older_state_of_the_node_is_not_answered_at_once
             now = {"lastTransitionTime": format_time(world.sim.clock.now())}
             await world.client.patch_status(PODS, "p0", {"status": {"conditions": [stale | now]}}, "default")
             await world.until(lambda: down(world) == ["True"], 60, "the other one writes, too")
-        assert sent.count <= 60
+        assert sent.count <= 300
 
     in_world(body, evictions=CONTROLLER)

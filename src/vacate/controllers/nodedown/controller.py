@@ -24,7 +24,7 @@ from vacate.runtime.reconcile import Done, Key, Later, Outcome
 QUEUE = "nodedown"
 AT_ONCE = 8
 """So many pods of a node are written at the same time: a node has a hundred, and a rack that is lost more."""
-AGAIN_SECONDS = 3.0
+AGAIN_SECONDS = 0.5
 """A pod is not written more often. For a moment there may be two managers, one of which knows an older state
 of the node; without a pause each would undo at once what the other has written."""
 
