@@ -12,21 +12,18 @@ from collections.abc import Iterable
 
 from vacate.api.kinds import NODES, PODS
 from vacate.api.objects import Obj
-from vacate.api.times import after, format_time
+from vacate.api.times import format_time
 from vacate.api.types import Node, Pod, condition
 from vacate.cache.indexes import NODE, PLACED
 from vacate.errors import Conflict, NotFound
 from vacate.kube.nodes import NODE_DOWN, readiness
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Dependencies
-from vacate.runtime.reconcile import Done, Key, Later, Outcome
+from vacate.runtime.reconcile import Done, Key, Outcome
 
 QUEUE = "nodedown"
 AT_ONCE = 8
 """So many pods of a node are written at the same time: a node has a hundred, and a rack that is lost more."""
-AGAIN_SECONDS = 0.5
-"""A pod is not written more often. For a moment there may be two managers, one of which knows an older state
-of the node; without a pause each would undo at once what the other has written."""
 
 
 def build(deps: Dependencies) -> Controller:
@@ -51,7 +48,6 @@ class NodeDownConditions:
         self._deps = deps
         self._nodes = deps.informers.informer(NODES, Node).reader
         self._pods = deps.informers.informer(PODS, Pod).reader
-        self._written: dict[str, float] = {}  # by UID, when this manager has written to a pod lately
 
     def node_of(self, pod: Pod) -> Iterable[Key]:
         """The node of a pod that does not say what is true of it, such as one that has come since."""
@@ -59,18 +55,26 @@ class NodeDownConditions:
         return (Key("", node.metadata.name),) if node is not None and needs_change(pod, node) else ()
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Write to each pod of one node that needs it."""
-        node = self._nodes.get("", key.name)
-        if node is None:
+        """Write to each pod of one node that needs it.
+
+        The API server is asked for the node. For a moment there may be two managers, one of which knows an
+        older state of it: each would undo what the other has just written, as fast as both can write.
+        """
+        if (known := self._nodes.get("", key.name)) is None or not self._wrong(known):
             return Done()
-        now, monotonic = self._deps.clock.now(), self._deps.clock.monotonic()
-        self._written = {uid: at for uid, at in self._written.items() if monotonic - at < AGAIN_SECONDS}
-        wrong = [pod for pod in self._pods.by_index(NODE, key.name) if needs_change(pod, node)]
-        pods = [pod for pod in wrong if pod.metadata.uid not in self._written]
+        try:
+            node = await self._deps.client.get(NODES, key.name, into=Node)
+        except NotFound:
+            return Done()
+        now = self._deps.clock.now()
+        pods = self._wrong(node)
         for first in range(0, len(pods), AT_ONCE):
             some = pods[first : first + AT_ONCE]
             await asyncio.gather(*(self._patch(pod, partition_condition(node, now)) for pod in some))
-        return Later(after(now, AGAIN_SECONDS)) if len(pods) < len(wrong) else Done()
+        return Done()
+
+    def _wrong(self, node: Node) -> list[Pod]:
+        return [pod for pod in self._pods.by_index(NODE, node.metadata.name) if needs_change(pod, node)]
 
     async def _patch(self, pod: Pod, condition: Obj) -> None:
         meta = pod.metadata
@@ -79,7 +83,6 @@ class NodeDownConditions:
             await self._deps.client.patch_status(PODS, meta.name, patch, meta.namespace)
         except (NotFound, Conflict):
             return  # gone, or another pod has its name
-        self._written[meta.uid] = self._deps.clock.monotonic()
 
 
 def _lost_or_back(old: Node | None, new: Node | None) -> bool:
