@@ -215,7 +215,8 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
         node_down,
         gate="NodeDownCondition",
         rules=(
-            rule("list watch", CORE, "nodes pods"),
+            rule("get list watch", CORE, "nodes"),
+            rule("list watch", CORE, "pods"),
             # One condition of pods, as confinement checks.
             rule("patch", CORE, "pods/status"),
         ),
