@@ -26,6 +26,7 @@ settings.register_profile(
 settings.load_profile("any machine")
 DEVIATIONS = Path(__file__).parent / "conformance" / "deviations.toml"
 _LEFT_OUT = "left out"
+_MINUTES = 600
 LEFT_OUT = pytest.StashKey[int]()
 """How many tests were left out for the sake of time."""
 
@@ -55,7 +56,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.hook.pytest_deselected(items=[item for item in items if item not in stays])
     config.stash[LEFT_OUT] = len(items) - len(kept)
     workers = getattr(config, "workerinput", {"workercount": 1})["workercount"]
-    items[:] = dealt(kept, workers, _file, _starts_processes)
+    items[:] = dealt(kept, workers, _file, _starts_processes, _takes_minutes)
     groups.pytest_collection_modifyitems(items)
 
 
@@ -65,6 +66,12 @@ def _file(item: pytest.Item) -> str:
 
 def _starts_processes(item: pytest.Item) -> bool:
     return item.get_closest_marker("process") is not None
+
+
+def _takes_minutes(item: pytest.Item) -> bool:
+    """Known by the time that it may take; each case of a table has few."""
+    marker = item.get_closest_marker("timeout")
+    return marker is not None and marker.args[0] >= _MINUTES
 
 
 def pytest_collection_finish() -> None:

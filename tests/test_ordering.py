@@ -56,6 +56,16 @@ def test_two_parts_never_wait_and_the_others_begin_with_a_share() -> None:
 
 
 @pytest.mark.unit
+def test_what_computes_for_minutes_is_first_in_every_part() -> None:
+    tests = cases_of([(10, True), *[(10, False)] * 9])
+    long = tests[60:64]
+    found = dealt(tests, 4, lambda one: one[0], lambda one: one[2], lambda one: one in long)
+    assert sorted(found) == sorted(tests)
+    assert [found[start] for start in range(0, 100, 25)] == long
+    assert all(test[2] for test in found[1:11])
+
+
+@pytest.mark.unit
 def test_two_workers_keep_the_order_of_the_folders() -> None:
     tests = cases_of([(3, False), (3, True), (3, False)])
     assert order(tests, 2) == tests

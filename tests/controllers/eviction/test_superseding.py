@@ -256,6 +256,7 @@ async def two_requesters_and_an_opt_in(world: World) -> tuple[list[str], bool]:
     return [one["name"] for one in last["spec"]["requesters"]], fewest(world, 1) == 1
 
 
+@pytest.mark.timeout(900)  # a thorough run tries every moment of a crash
 @pytest.mark.thorough(beyond=1)
 @pytest.mark.parametrize("after", [False, True])
 def test_a_manager_that_dies_at_any_request_loses_no_requester(after: bool) -> None:

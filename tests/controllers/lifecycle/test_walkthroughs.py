@@ -413,6 +413,7 @@ async def two_requesters_and_two_turns(world: World) -> tuple[Any, ...]:
     return sorted(names), states(world), _requesters(world), world.find(PODS, "web", "default") is None
 
 
+@pytest.mark.timeout(900)  # a thorough run tries every moment of a crash
 @pytest.mark.parametrize("after", [False, True])
 def test_the_controller_may_die_at_every_request_and_the_next_one_goes_on(after: bool) -> None:
     """Before or after the server has carried it out: nothing is repeated, and nothing is lost."""

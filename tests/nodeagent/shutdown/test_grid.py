@@ -18,7 +18,7 @@ from support.simulated.shutdown_checks import boot, check, gone, names
 from support.simulated.shutdown_node import ALONE, BESIDE, BUCKET_SECONDS, KINDS, NODE, Place, simulate
 from vacate.api.objects import dig
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3, each=2)]
 
 AWAY_SECONDS = 5.0
 STAGES = {  # by what is done to the agent: what has happened before it, and how often it is done

@@ -20,7 +20,7 @@ from vacate.api.times import parse_time
 from vacate.sim.faults.transport import NO_FAULT, Fault
 from vacate.wire.message import Request
 
-pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=12)]
+pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=12, each=3)]
 
 PREPARE = BUCKET_SECONDS / 2  # of a pod whose own grace is longer than its bucket
 BUSY_SECONDS = 6.0
