@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from support.effort import CRASH_STEP
+from support.effort import crash_points
 from support.simulated.deployments import completed
 from support.simulated.dyingmanager import killed
 from support.simulated.evictions import request_eviction, running_pod
@@ -98,7 +98,7 @@ def test_the_process_may_die_at_every_request(after: bool) -> None:
     """One key, one piece of work, and the pod goes when it is done: a crash costs nothing but time."""
     undisturbed = Run()
     assert undisturbed.play() == (0, True, False)
-    for number in range(1 + int(after), undisturbed.count + 1, 2 * CRASH_STEP):
+    for number in crash_points(undisturbed.count, after=after):
         assert Run(number, after=after).play() == (0, True, False), f"request {number} of {undisturbed.count}"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from support.effort import CRASH_STEP, seeds
+from support.effort import seeds
 from support.eviction_scenarios.candidate import TIMINGS, Candidate
 from support.simulated.dyingmanager import Script, die_at_every_request
 from support.simulated.evictions import A, as_interceptor, running_pod
@@ -125,7 +125,7 @@ SCRIPTS: dict[str, tuple[Script[dict[str, Any]], dict[str, Any]]] = {
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_a_manager_may_die_at_every_request(script: str, after: bool) -> None:
     body, expected = SCRIPTS[script]
-    die_at_every_request(body, expected, after=after, step=CRASH_STEP)
+    die_at_every_request(body, expected, after=after)
 
 
 FAULTS = RequestFaultRates(delay=0.5, lost=0.02, unanswered=0.02, refused=0.02, cut=0.02, repeat=0.01)

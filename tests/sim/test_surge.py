@@ -77,8 +77,7 @@ SCRIPTS: dict[str, tuple[Script[dict[str, Any]], dict[str, Any]]] = {
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_a_manager_may_die_at_every_request(script: str, after: bool, part: int) -> None:
     body, expected = SCRIPTS[script]
-    step = PARTS * CRASH_STEP
-    die_at_every_request(body, expected, after=after, first=1 + part, step=step)
+    die_at_every_request(body, expected, after=after, first=1 + part, every=PARTS)
 
 
 @pytest.mark.thorough

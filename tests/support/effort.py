@@ -43,6 +43,17 @@ def step(variable: str, full: int) -> int:
     return int(chosen) if chosen else full if THOROUGH else full * _SHARE
 
 
+def crash_points(count: int, *, after: bool, first: int = 1, every: int = 1) -> range:
+    """The requests at which a process dies, from the first on.
+
+    In a thorough run it dies at each: at every other one before the server has carried it out, and with
+    `after` at the rest, when it has.
+    """
+    if THOROUGH:
+        return range(first + every * after, count + 1, 2 * every)
+    return range(first, count + 1, every * CRASH_STEP)
+
+
 def another_part(values: Sequence[T], number: int) -> Sequence[T]:
     """Of values that are tried with each of many things: all, or for each thing in turn another part."""
     return values if THOROUGH else values[number % _SHARE :: _SHARE]

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from support.effort import CRASH_STEP, SEEDS
+from support.effort import SEEDS
 from support.matrix.place import Refusal
 from support.matrix.simulated import Refusals, SimulatedPlace
 from support.simulated.clusters import in_world
@@ -261,7 +261,7 @@ async def two_requesters_and_an_opt_in(world: World) -> tuple[list[str], bool]:
 @pytest.mark.parametrize("after", [False, True])
 def test_a_manager_that_dies_at_any_request_loses_no_requester(after: bool) -> None:
     expected = (["anna.example.com", "bob.example.com"], True)
-    die_at_every_request(two_requesters_and_an_opt_in, expected, after=after, step=CRASH_STEP)
+    die_at_every_request(two_requesters_and_an_opt_in, expected, after=after)
 
 
 @pytest.mark.parametrize("seed", range(max(SEEDS // 10, 1)))

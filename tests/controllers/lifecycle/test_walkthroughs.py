@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from support.effort import CRASH_STEP
 from support.simulated.clusters import in_world
 from support.simulated.dyingmanager import die_at_every_request
 from support.simulated.workloads import condition_of, created, events_of, history
@@ -424,9 +423,7 @@ def test_the_controller_may_die_at_every_request_and_the_next_one_goes_on(after:
         True,
     )
     settings = WorldSettings(gates=GATES, nodes=0, evictions=())
-    die_at_every_request(
-        two_requesters_and_two_turns, expected, after=after, step=CRASH_STEP, settings=settings
-    )
+    die_at_every_request(two_requesters_and_two_turns, expected, after=after, settings=settings)
 
 
 @pytest.mark.parametrize("state", ["Active", "Completed"])

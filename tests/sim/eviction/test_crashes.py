@@ -7,7 +7,7 @@ import contextlib
 
 import pytest
 
-from support.effort import CRASH_STEP
+from support.effort import crash_points
 from support.eviction_scenarios.cluster import ScenarioCluster
 from support.eviction_scenarios.runner import ScenarioRunner
 from support.eviction_scenarios.scenario import Scenario
@@ -68,7 +68,7 @@ def at_every_request(scenario: Scenario, victim: str, *, after: bool) -> None:
     undisturbed = Run(scenario, victim)
     assert undisturbed.run() == []
     assert undisturbed.count > 3
-    for number in range(1, undisturbed.count + 1, CRASH_STEP):
+    for number in crash_points(undisturbed.count, after=after):
         run = Run(scenario, victim, number, after=after)
         problems = run.run()
         assert not problems, f"request {number} of {undisturbed.count}: {problems}"

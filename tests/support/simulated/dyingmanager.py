@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Generic, TypeVar
 
+from support.effort import crash_points
 from vacate.client.transport import Transport
 from vacate.controllers.projections import PROJECTIONS
 from vacate.embedded.cluster.controlplane import EVICTION_CONTROLLER
@@ -86,12 +87,14 @@ def die_at_every_request(
     *,
     after: bool,
     first: int = 1,
-    step: int = 1,
+    every: int = 1,
+    step: int | None = None,
     settings: WorldSettings = WITHOUT_MANAGER,
 ) -> None:
-    """Play the script undisturbed, then with a crash at each request from the first on, in such steps."""
+    """Play the script undisturbed, then with a crash at requests from the first on, in the steps if given."""
     undisturbed = Run(script, settings=settings)
     assert undisturbed.play() == expected
-    for number in range(first, undisturbed.count + 1, step):
+    points = crash_points(undisturbed.count, after=after, first=first, every=every)
+    for number in points if step is None else range(first, undisturbed.count + 1, step):
         left = Run(script, number, after=after, settings=settings).play()
         assert left == expected, f"request {number} of {undisturbed.count}: {left}"
