@@ -98,7 +98,7 @@ def test_the_process_may_die_at_every_request(after: bool) -> None:
     """One key, one piece of work, and the pod goes when it is done: a crash costs nothing but time."""
     undisturbed = Run()
     assert undisturbed.play() == (0, True, False)
-    for number in crash_points(undisturbed.count, after=after):
+    for number in crash_points(undisturbed.count):
         assert Run(number, after=after).play() == (0, True, False), f"request {number} of {undisturbed.count}"
 
 

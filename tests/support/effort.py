@@ -43,14 +43,15 @@ def step(variable: str, full: int) -> int:
     return int(chosen) if chosen else full if THOROUGH else full * _SHARE
 
 
-def crash_points(count: int, *, after: bool, first: int = 1, every: int = 1) -> range:
-    """The requests at which a process dies, from the first on.
+def crash_points(count: int, *, first: int = 1, every: int = 1) -> range:
+    """The requests at which a process dies, from the first on, in one part of so many.
 
-    In a thorough run it dies at each: at every other one before the server has carried it out, and with
-    `after` at the rest, when it has.
+    In a thorough run every other one. It dies at each before the server has carried it out, and in another run
+    when it has, so each state of the server is one that it dies in: what it is before a request is what it was
+    after the one before.
     """
     if THOROUGH:
-        return range(first + every * after, count + 1, 2 * every)
+        return range(2 * first - 1, count + 1, 2 * every)
     return range(first, count + 1, every * CRASH_STEP)
 
 

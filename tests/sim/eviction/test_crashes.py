@@ -68,7 +68,7 @@ def at_every_request(scenario: Scenario, victim: str, *, after: bool) -> None:
     undisturbed = Run(scenario, victim)
     assert undisturbed.run() == []
     assert undisturbed.count > 3
-    for number in crash_points(undisturbed.count, after=after):
+    for number in crash_points(undisturbed.count):
         run = Run(scenario, victim, number, after=after)
         problems = run.run()
         assert not problems, f"request {number} of {undisturbed.count}: {problems}"

@@ -94,7 +94,7 @@ def die_at_every_request(
     """Play the script undisturbed, then with a crash at requests from the first on, in the steps if given."""
     undisturbed = Run(script, settings=settings)
     assert undisturbed.play() == expected
-    points = crash_points(undisturbed.count, after=after, first=first, every=every)
+    points = crash_points(undisturbed.count, first=first, every=every)
     for number in points if step is None else range(first, undisturbed.count + 1, step):
         left = Run(script, number, after=after, settings=settings).play()
         assert left == expected, f"request {number} of {undisturbed.count}: {left}"
