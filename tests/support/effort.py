@@ -46,9 +46,9 @@ def step(variable: str, full: int) -> int:
 def crash_points(count: int, *, first: int = 1, every: int = 1) -> range:
     """The requests at which a process dies, from the first on, in one part of so many.
 
-    In a thorough run every other one. It dies at each before the server has carried it out, and in another run
-    when it has, so each state of the server is one that it dies in: what it is before a request is what it was
-    after the one before.
+    In a thorough run every other one. It dies at each before the server has carried it out, and in another
+    run when it has, so each state of the server is one that it dies in: what it is before a request is what
+    it was after the one before.
     """
     if THOROUGH:
         return range(2 * first - 1, count + 1, 2 * every)
