@@ -16,7 +16,9 @@ from vacate.api.installednames import (
     FENCE_MARKS,
     HOOKS,
     MANAGER,
+    MANAGER_LEASE,
     NODE_PODS,
+    NODE_REQUESTS,
     NODE_USERS,
     OWN_LIFECYCLE,
     OWN_NODE,
@@ -180,6 +182,7 @@ def test_where_fields_are_not_enforced_identities_still_are(choice: Confinement)
     assert {one.name: actions.pop(one.name, None) for one in WRITES} == {
         one.name: ["Deny"] if one.enforced else wanted[choice] for one in WRITES
     }
-    always = {OWN_NODE, OWN_PODS, NODE_PODS, WEBHOOK_REQUESTS, CERTIFICATE_SECRET, FENCE_MARKS}
+    always = {OWN_NODE, OWN_PODS, NODE_PODS, NODE_REQUESTS, WEBHOOK_REQUESTS, CERTIFICATE_SECRET}
+    always |= {MANAGER_LEASE, FENCE_MARKS}
     assert {*always, *OWN_LIFECYCLE.values()} <= actions.keys()
     assert set(map(tuple, actions.values())) == {("Deny",)}

@@ -8,11 +8,12 @@ import itertools
 
 import pytest
 
-from vacate.api.kinds import LIFECYCLE_EVICTIONS
+from vacate.api.kinds import LIFECYCLE_EVICTIONS, LIFECYCLE_REQUESTS, PODS
 from vacate.api.objects import Obj
 from vacate.api.times import parse_time
 from vacate.errors import ConfigError
 from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
+from vacate.eviction.dialects.lifecycle.requests import own_request_name
 from vacate.sdk import (
     EVACUATION,
     EVICTION_REQUEST,
@@ -147,6 +148,29 @@ def test_a_request_is_cancelled_and_made_again() -> None:
         assert result.pod_ended
 
     simulate(body, feature_gates="LifecycleAPI=true")
+
+
+def test_a_request_whose_name_is_taken_is_named_and_not_changed() -> None:
+    """Whoever may create requests there chooses their names."""
+
+    async def body(cluster: SimulatedCluster) -> tuple[str, list[Obj]]:
+        await cluster.run_pod(pod("web"))
+        first = cluster.requester("acme.io/a", dialect=LIFECYCLE)
+        made = dict(await cluster.client.get(PODS, "web", "default"))
+        name = own_request_name(made["metadata"]["uid"], first.name)
+        target = {"pod": {"name": "web", "uid": "7f3d9c52-8f6e-4b0f-9d35-0c1f0f6f2a11"}}
+        taken = {"target": target, "requester": "evil.io/x", "intent": "Withdrawn"}
+        await cluster.client.create(
+            LIFECYCLE_REQUESTS, {"metadata": {"name": name}, "spec": taken}, "default"
+        )
+        with pytest.raises(ConfigError) as refused:
+            await first.request("web")
+        return str(refused.value), cluster.world.objects(LIFECYCLE_REQUESTS)
+
+    why, (left,) = simulate(body, feature_gates="LifecycleAPI=true")
+    assert left["metadata"]["name"] in why
+    assert "is that of requester evil.io/x" in why
+    assert left["spec"]["intent"] == "Withdrawn"
 
 
 def test_what_the_api_cannot_say_is_refused() -> None:

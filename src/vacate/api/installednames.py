@@ -19,7 +19,7 @@ CONFINES = "vacate-confine-"
 """How the names of policies begin that confine an account to what it has to write."""
 
 WEBHOOK_REQUESTS, FENCE_MARKS = "vacate-webhook-own-requests", "vacate-fence-marks"
-CERTIFICATE_SECRET = "vacate-certificates-own-secret"
+CERTIFICATE_SECRET, MANAGER_LEASE = "vacate-certificates-own-secret", "vacate-manager-lease"
 STATUS_AUTHORITY = "vacate-status-authority"
 EVACUATION_RIGHT_TO_DELETE = "vacate-evacuations-right-to-delete-pod"
 EVACUATION_STEPS = "vacate-evacuations-steps"
@@ -27,6 +27,7 @@ EVACUATION_STATUS_AUTHORITY = "vacate-evacuations-status-authority"
 RESPONDER_AUTHORITY = "vacate-responder-authority"
 OWN_NODE, OWN_PODS = "vacate-shutdown-agent-own-node", "vacate-shutdown-agent-own-pods"
 NODE_USERS, NODE_PODS = "system:node:*", "vacate-node-own-pods"
+NODE_REQUESTS = "vacate-node-own-requests"
 OWN_LIFECYCLE = {
     account: f"{name}-own-lifecycle-requests"
     for account, name in (

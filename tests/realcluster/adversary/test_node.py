@@ -22,13 +22,15 @@ from support.realcluster.adversary import (
     ROLES,
     ROWS,
     TENANTS,
+    Account,
     Site,
     held_by,
+    new_request,
     permitted,
     refused,
 )
 from support.realcluster.audit import calls
-from vacate.api.installednames import NODE_PODS, OWN_PODS, SHUTDOWN_AGENT
+from vacate.api.installednames import NODE_PODS, NODE_REQUESTS, OWN_PODS, SHUTDOWN_AGENT
 from vacate.api.installednames import OWN_NODE as POLICY
 from vacate.api.kinds import EVENTS, EVICTIONREQUESTS, NODES, PODS
 from vacate.api.nodeconditions import GRACEFUL_SHUTDOWN, SHUTDOWN_IN_PROGRESS, SHUTDOWN_TAINT
@@ -37,6 +39,7 @@ from vacate.client.kubeconfig import load_cluster
 from vacate.clock import SystemClock
 from vacate.entropy import system_entropy
 from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.registry import OWN_DIALECTS
 from vacate.install.settings import ShutdownAgent
 from vacate.metrics import Metrics
@@ -48,6 +51,8 @@ from vacate.wiring.shutdownagent import build_shutdown_agent
 
 pytestmark = ROWS
 REQUESTER = f"{OWN_NODE}.shutdown.vacate.dev"
+ACCOUNTS = ["agent", "node"]
+"""The shutdown agent, and the identity of the node itself."""
 STRATEGIC = "application/strategic-merge-patch+json"
 SINCE = "2026-01-01T00:00:00Z"
 
@@ -107,12 +112,29 @@ class TestNode:
             OTHER_NODE,
         )
 
-    @held_by("vacate-confine-shutdown-agent-ev*")
+    @held_by("vacate-confine-shutdown-agent-ev*", "vacate-confine-node-ev*")
     @pytest.mark.parametrize("dialect", OWN_DIALECTS, ids=[one.name for one in OWN_DIALECTS])
-    def test_changes_nothing_of_a_request_but_that_it_asks_too(self, site: Site, dialect: Dialect) -> None:
+    @pytest.mark.parametrize("account", ACCOUNTS)
+    def test_changes_nothing_of_a_request_but_that_it_asks_too(
+        self, site: Site, account: str, dialect: Dialect
+    ) -> None:
         name = site.own_requests[dialect.kind.kind]["metadata"]["name"]
         change = {"metadata": {"annotations": {"vacate.dev/mine": "yes"}}}
-        refused(site.agent.change(dialect.kind, name, change))
+        refused(getattr(site, account).change(dialect.kind, name, change))
+
+    @held_by(POLICY, NODE_REQUESTS)
+    @pytest.mark.parametrize("dialect", OWN_DIALECTS, ids=[one.name for one in OWN_DIALECTS])
+    @pytest.mark.parametrize("account", ACCOUNTS)
+    def test_withdraws_no_request_of_others(self, site: Site, account: str, dialect: Dialect) -> None:
+        """Also about pods of its own node."""
+        who: Account = getattr(site, account)
+        request = site.own_requests[dialect.kind.kind]
+        name = request["metadata"]["name"]
+        change: Obj = {"spec": {"requesters": []}}
+        if dialect is EVACUATION:
+            change = {"metadata": {"finalizers": []}}
+        refused(who.change(dialect.kind, name, change))
+        refused(who.delete(dialect.kind, name))
 
     @held_by(NODE_PODS)
     @pytest.mark.parametrize("dialect", OWN_DIALECTS, ids=[one.name for one in OWN_DIALECTS])
@@ -123,12 +145,16 @@ class TestNode:
             refused(who.delete(dialect.kind, name))
 
     @permitted
-    def test_requests_the_eviction_of_its_own_pods(self, site: Site) -> None:
-        site.agent.request(site.pod(PREPARE, node=OWN_NODE), REQUESTER).ok()
+    @pytest.mark.parametrize("account", ACCOUNTS)
+    def test_requests_the_eviction_of_its_own_pods(self, site: Site, account: str) -> None:
+        getattr(site, account).request(site.pod(PREPARE, node=OWN_NODE), REQUESTER).ok()
 
-    @held_by(POLICY)
-    def test_takes_no_other_name(self, site: Site) -> None:
-        refused(site.agent.request(site.pod(PREPARE, node=OWN_NODE), f"{OTHER_NODE}.shutdown.vacate.dev"))
+    @held_by(POLICY, NODE_REQUESTS)
+    @pytest.mark.parametrize("dialect", OWN_DIALECTS, ids=[one.name for one in OWN_DIALECTS])
+    @pytest.mark.parametrize("account", ACCOUNTS)
+    def test_takes_no_other_name(self, site: Site, account: str, dialect: Dialect) -> None:
+        made = new_request(site.own, dialect, f"{OTHER_NODE}.shutdown.vacate.dev")
+        refused(getattr(site, account).create(dialect.kind, made, query="?dryRun=All"))
 
     @held_by(POLICY)
     def test_deletes_no_pod_of_another_node(self, site: Site) -> None:
@@ -179,12 +205,14 @@ class TestNode:
         refused(site.agent.create(PODS, body, ShutdownAgent().namespace))
 
     @permitted
-    def test_lists_all_pods_and_creates_events_anywhere(self, site: Site) -> None:
+    def test_lists_all_pods_and_writes_events_anywhere(self, site: Site) -> None:
         """What remains open: roles cannot narrow either to a node."""
         site.agent.call("GET", PODS.collection_path("")).ok()
         about = {"apiVersion": "v1", "kind": "Pod", "name": "dns", "namespace": "kube-system"}
         body = {"metadata": {"generateName": "mine-"}, "involvedObject": about, "reason": "Mine"}
         site.agent.create(EVENTS, body, "kube-system").ok()
+        name = site.admin.create(EVENTS, body, "kube-system").ok()["metadata"]["name"]
+        site.agent.change(EVENTS, name, {"message": "mine"}, "kube-system").ok()
 
 
 THIRD_NODE = "node-3"

@@ -33,15 +33,18 @@ from vacate.api.installednames import (
     FINALIZERS,
     FORCE_DELETION,
     FORCE_EVICTION,
+    MANAGER,
+    MANAGER_LEASE,
     NO_GRACE,
     RIGHT_TO_DELETE,
     STEPS,
 )
-from vacate.api.kinds import CONFIGMAPS, EVACUATIONS, EVICTIONREQUESTS, NODES, PODS
-from vacate.api.types.evictionrequest import ADMITTED_STAMP, PUSHED_BY, SKIP
+from vacate.api.kinds import CONFIGMAPS, EVACUATIONS, EVICTIONREQUESTS, LEASES, NODES, PODS
+from vacate.api.types.evictionrequest import ADMITTED_STAMP, PUSHED_BY, SKIP, SUPERSEDES
 from vacate.eviction.callers import CALLERS
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
 from vacate.eviction.dialects.registry import dialect_named
+from vacate.eviction.registration import PREFIXES
 
 pytestmark = ROWS
 FORGED = {CALLERS: '{"admin.bridge.vacate.dev":{"until":"2099-01-01T00:00:00Z"}}'}
@@ -163,6 +166,10 @@ class TestTenant:
         member = pod_body("db-0", terminationGracePeriodSeconds=0)
         member["metadata"]["ownerReferences"] = [owner]
         refused(site.tenant.create(PODS, member, query="?dryRun=All"), "terminationGracePeriodSeconds")
+        member["metadata"]["name"] = site.pod(terminationGracePeriodSeconds=0)["metadata"]["name"]
+        change = {"metadata": {"ownerReferences": [owner]}}
+        adopted = site.tenant.change(PODS, member["metadata"]["name"], change, query="?dryRun=All")
+        refused(adopted, "terminationGracePeriodSeconds")
 
     @held_by(EXCLUSIVE_GATE)
     def test_makes_no_pod_with_a_claim_that_does_not_wait_for_its_volume(self, site: Site) -> None:
@@ -217,6 +224,18 @@ class TestTenant:
         owners = [{**owner, "uid": f"{number}"} for number in range(101)]
         meta = {"annotations": FORGED, "ownerReferences": owners}
         refused(site.tenant.change(EVICTIONREQUESTS, name, {"metadata": meta}), "Too many: 101")
+
+    @held_by(REVIEWS)
+    def test_forges_nothing_on_its_way_out(self, site: Site) -> None:
+        """An Evacuation that is deleted stays for as long as it has instigators."""
+        pod = site.pod(PREPARE, prefix=PREFIXES[1])
+        name = site.admin.create(EVACUATIONS, new_request(pod, EVACUATION)).ok()["metadata"]["name"]
+        site.tenant.delete(EVACUATIONS, name).ok()
+        forged = {**FORGED, SUPERSEDES: "no-such-uid", PUSHED_BY: "admin"}
+        site.tenant.change(EVACUATIONS, name, {"metadata": {"annotations": forged}})
+        kept = site.tenant.get(EVACUATIONS, name).ok()["metadata"]
+        assert kept["deletionTimestamp"]
+        assert not forged.keys() & kept.get("annotations", {}).keys()
 
     @held_in_code("interceptors-never-change")
     @pytest.mark.parametrize("version", ["as read", "leading zero"])
@@ -283,6 +302,17 @@ class TestTenant:
         site.tenant.create(CONFIGMAPS, dependent)
         refused(site.tenant.delete(EVICTIONREQUESTS, name, **options))
         site.tenant.delete(EVICTIONREQUESTS, name).ok()  # as it is deleted by default
+
+    @held_by(MANAGER_LEASE)
+    @pytest.mark.parametrize("how", ["create", APPLY])
+    def test_poses_as_no_manager(self, site: Site, how: str) -> None:
+        """By its Lease, in whichever namespace, commands and the bridge learn whether a manager works."""
+        lease: Obj = {"spec": {"holderIdentity": "", "renewTime": "2099-01-01T00:00:00.000000Z"}}
+        if how == "create":
+            lease["metadata"] = {"name": MANAGER}
+            refused(site.tenant.create(LEASES, lease, query="?dryRun=All"), MANAGER_LEASE)
+        else:
+            refused(site.tenant.change(LEASES, MANAGER, lease, how=how, query="?dryRun=All"), MANAGER_LEASE)
 
     @held_by(ROLES)
     def test_approves_no_fence(self, site: Site) -> None:

@@ -10,12 +10,14 @@ from vacate.api.installednames import (
     CERTIFICATE_SECRET,
     CERTIFICATES,
     FENCE_MARKS,
+    MANAGER,
+    MANAGER_LEASE,
     NODE_FENCER,
     TLS_SECRET,
     WEBHOOK,
     WEBHOOK_REQUESTS,
 )
-from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, NODES, PODS, SECRETS
+from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, LEASES, NODES, PODS, SECRETS
 from vacate.api.objects import Obj
 from vacate.api.types.evacuation import INSTIGATOR
 from vacate.crds.cel import listed, text
@@ -28,7 +30,12 @@ from vacate.webhook.certificates.secret import TYPE as TLS_TYPE
 
 def account_policies(settings: Settings) -> list[Obj]:
     """Each with its binding."""
-    made = (_webhook_requests(settings), _certificate_secret(settings), _fence_marks())
+    made = (
+        _webhook_requests(settings),
+        _certificate_secret(settings),
+        _manager_lease(settings),
+        _fence_marks(),
+    )
     return [one for policy in made for one in bound(policy)]
 
 
@@ -69,6 +76,28 @@ def _certificate_secret(settings: Settings) -> Obj:
             "matchConditions": [by_user(service_account_user(settings.namespace, CERTIFICATES))],
             "validations": forbidding(
                 {f"vacate certificates writes the Secret {TLS_SECRET} only": f"{named} == {text(TLS_TYPE)}"}
+            ),
+        },
+    )
+
+
+def _manager_lease(settings: Settings) -> Obj:
+    """Commands and the eviction bridge see by it, in whichever namespace it is, whether a manager works."""
+    may = (
+        f"authorizer.group('{LEASES.group}').resource('{LEASES.plural}').name({text(MANAGER)})"
+        ".check('update').allowed()"
+    )
+    return policy_of(
+        MANAGER_LEASE,
+        {
+            "matchConstraints": matched(
+                {**rule_about(LEASES, ["CREATE", "UPDATE"]), "resourceNames": [MANAGER]}
+            ),
+            "validations": forbidding(
+                {
+                    f"a Lease named {MANAGER} is written by Vacate's manager, and by who may do that in all "
+                    "namespaces": f"request.userInfo.username in {listed(settings.controllers)} || {may}"
+                }
             ),
         },
     )

@@ -54,7 +54,7 @@ from vacate.fencing.annotations import (
 )
 from vacate.install.manifests.accountpolicies import account_policies
 from vacate.install.manifests.lifecyclepolicies import agent_lifecycle_policy, lifecycle_policies
-from vacate.install.manifests.ownnodepolicy import node_pods_policy, own_node_policies
+from vacate.install.manifests.ownnodepolicy import node_policies, own_node_policies
 from vacate.install.manifests.policyobjects import (
     BY_NODES,
     OF_OTHERS,
@@ -306,21 +306,18 @@ WRITES: tuple[Write, ...] = (
         tolerated=_NONE,
         enforced=True,
     ),
-    Write(
-        SHUTDOWN_AGENT,
-        EVICTIONREQUESTS,
-        items=Items("requesters", "name", (), suffix=f".{REQUESTER_SUFFIX}"),
-        annotations=(SHUTDOWN_DEADLINE,),
-        labels_of_pods=True,
-    ),
-    Write(
-        SHUTDOWN_AGENT,
-        EVACUATIONS,
-        items=Items("finalizers", "", (), suffix=f".{REQUESTER_SUFFIX}"),
-        annotations=(SHUTDOWN_DEADLINE,),
-        labels_of_pods=True,
-    ),
     # A node is known by its identity or by the agent's token.
+    *(
+        Write(
+            account,
+            kind,
+            items=Items(field, key, (), suffix=f".{REQUESTER_SUFFIX}"),
+            annotations=(SHUTDOWN_DEADLINE,),
+            labels_of_pods=True,
+        )
+        for account in (SHUTDOWN_AGENT, NODE_USERS)
+        for kind, field, key in ((EVICTIONREQUESTS, "requesters", "name"), (EVACUATIONS, "finalizers", ""))
+    ),
     *(
         Write(one, LIFECYCLE_REQUESTS, fields=("intent",), annotations=(SHUTDOWN_DEADLINE,), enforced=True)
         for one in (SHUTDOWN_AGENT, NODE_USERS)
@@ -337,7 +334,7 @@ def confinement(settings: Settings) -> list[Obj]:
     """Each policy of the manager, the webhook and the identities of nodes, and those that always apply."""
     users = {one: service_account_user(settings.namespace, one) for one in (MANAGER, WEBHOOK)}
     accounts = {NODE_USERS: BY_NODES, **{one: by_user(user) for one, user in users.items()}}
-    others = (account_policies(settings), node_pods_policy(), lifecycle_policies(settings))
+    others = (account_policies(settings), node_policies(), lifecycle_policies(settings))
     return [*_confined(accounts, settings), *(one for made in others for one in made)]
 
 

@@ -120,14 +120,20 @@ def _eviction(unlabelled: bool) -> Obj:
 
 
 def _no_grace(unlabelled: bool) -> Obj:
-    """A member of a StatefulSet with a grace period of 0 is removed at once by every deletion."""
+    """A member of a StatefulSet with a grace period of 0 is removed at once by every deletion.
+
+    StatefulSets make their members, and adopt pods that their selector matches.
+    """
+    member = (
+        "%s.metadata.?ownerReferences.orValue([]).exists("
+        f"r, r.kind == '{STATEFULSETS.kind}' && r.?controller.orValue(false))"
+    )
     return {
-        "matchConstraints": _guarded(rule_about(PODS, ["CREATE"]), unlabelled),
+        "matchConstraints": _guarded(rule_about(PODS, ["CREATE", "UPDATE"]), unlabelled),
         "matchConditions": [
             {
-                "name": "member",
-                "expression": "object.metadata.?ownerReferences.orValue([]).exists("
-                f"r, r.kind == '{STATEFULSETS.kind}' && r.?controller.orValue(false))",
+                "name": "becomes-a-member",
+                "expression": f"{member % 'object'} && (oldObject == null || !{member % 'oldObject'})",
             }
         ],
         "validations": [

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from vacate.api.installednames import NODE_PODS, OWN_NODE, OWN_PODS
+from collections.abc import Mapping, Sequence
+
+from vacate.api.installednames import NODE_PODS, NODE_REQUESTS, OWN_NODE, OWN_PODS
 from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, LIFECYCLE_REQUESTS, NODES, PODS, Kind
 from vacate.api.objects import Obj
 from vacate.api.types.evacuation import INSTIGATOR, MAX_INSTIGATOR
@@ -33,16 +35,51 @@ def own_node_policies(user: str) -> list[Obj]:
     """
     by_agent = by_user(user)
     what = "the shutdown agent requests evictions of pods of its own node only"
-    return [*_own_node(by_agent), *_own_pods(OWN_PODS, by_agent, NODE_OF_TOKEN, what)]
+    validations = {
+        "the token of the shutdown agent names no node": "variables.node != ''",
+        "the shutdown agent writes its own node only": _about(
+            NODES, "oldObject.metadata.name == variables.node"
+        ),
+        "the shutdown agent terminates pods of its own node only": _about(
+            PODS, "(oldObject != null && oldObject.spec.?nodeName.orValue('') == variables.node)"
+        ),
+        **_own_requests("the shutdown agent"),
+    }
+    rules = (
+        rule_about(PODS, ["DELETE"]),
+        rule_about(PODS, ["UPDATE"], "status"),
+        rule_about(NODES, ["UPDATE"], "", "status"),
+    )
+    return [
+        *_own_names(OWN_NODE, by_agent, NODE_OF_TOKEN, validations, rules),
+        *_own_pods(OWN_PODS, by_agent, NODE_OF_TOKEN, what),
+    ]
 
 
-def node_pods_policy() -> list[Obj]:
-    """The same of the identities of nodes, those of `vacate node` and of kubelets."""
+def node_policies() -> list[Obj]:
+    """The same of what the identities of nodes request, those of `vacate node` and of kubelets."""
     what = "a node requests evictions of its own pods only"
-    return _own_pods(NODE_PODS, BY_NODES, NODE_OF_USER, what)
+    return [
+        *_own_names(NODE_REQUESTS, BY_NODES, NODE_OF_USER, _own_requests("a node")),
+        *_own_pods(NODE_PODS, BY_NODES, NODE_OF_USER, what),
+    ]
 
 
-def _own_node(by_agent: Obj) -> list[Obj]:
+def _own_names(
+    name: str, by: Obj, node: str, validations: Mapping[str, str], rules: Sequence[Obj] = ()
+) -> list[Obj]:
+    about_requests = (rule_about(kind, ["CREATE", "UPDATE", "DELETE"]) for kind in _REQUESTS)
+    spec = {
+        "matchConstraints": matched(*rules, *about_requests),
+        "matchConditions": [by],
+        "variables": variables({"node": node}),
+        "validations": forbidding(validations),
+    }
+    return bound(policy_of(name, spec))
+
+
+def _own_requests(who: str) -> dict[str, str]:
+    """Requests in the name of the own node, and the removal of those that nobody else wants."""
     requester = f"variables.node + '.{REQUESTER_SUFFIX}'"
     added = "object.spec.?requesters.orValue([])"
     before = "(oldObject == null ? [] : oldObject.spec.?requesters.orValue([]))"
@@ -50,48 +87,28 @@ def _own_node(by_agent: Obj) -> list[Obj]:
     finalizers = "metadata.?finalizers.orValue([])"
     held = f"(oldObject == null ? [] : oldObject.{finalizers})"
     others_hold = f"filter(f, f != {_instigator()} && !{_is_cut_instigator()})"
-
-    def about(kind: Kind, holds: str) -> str:
-        return f"!({_is(kind)}) || {holds}"
-
     deletes = "request.operation == 'DELETE'"
     requesters = "oldObject.spec.?requesters.orValue([])"
-    validations = {
-        "the token of the shutdown agent names no node": "variables.node != ''",
-        "the shutdown agent writes its own node only": about(
-            NODES, "oldObject.metadata.name == variables.node"
-        ),
-        "the shutdown agent terminates pods of its own node only": about(
-            PODS, "(oldObject != null && oldObject.spec.?nodeName.orValue('') == variables.node)"
-        ),
-        "the shutdown agent requests evictions in the name of its own node only": about(
+    return {
+        f"{who} requests evictions in the name of its own node only": _about(
             EVICTIONREQUESTS, f"{deletes} || {added}.{foreign} == {before}.{foreign}"
         ),
-        "the shutdown agent removes requests only that are complete or its own": about(
+        f"{who} removes requests only that are complete or its own": _about(
             EVICTIONREQUESTS, f"!({deletes}) || {requesters}.{foreign}.size() == 0 || {WAS_COMPLETE}"
         ),
-        "the shutdown agent is an instigator in the name of its own node only": about(
+        f"{who} is an instigator in the name of its own node only": _about(
             EVACUATIONS, f"{deletes} || object.{finalizers}.{others_hold} == {held}.{others_hold}"
         ),
-        "the shutdown agent removes Evacuations only that are complete or its own": about(
+        f"{who} removes Evacuations only that are complete or its own": _about(
             EVACUATIONS,
             f"!({deletes}) || oldObject.{finalizers}.{others_hold}.filter(f, f.startsWith('{INSTIGATOR}'))"
             f".size() == 0 || {WAS_COMPLETE}",
         ),
     }
-    rules = (
-        rule_about(PODS, ["DELETE"]),
-        rule_about(PODS, ["UPDATE"], "status"),
-        rule_about(NODES, ["UPDATE"], "", "status"),
-        *(rule_about(kind, ["CREATE", "UPDATE", "DELETE"]) for kind in _REQUESTS),
-    )
-    spec = {
-        "matchConstraints": matched(*rules),
-        "matchConditions": [by_agent],
-        "variables": variables({"node": NODE_OF_TOKEN}),
-        "validations": forbidding(validations),
-    }
-    return bound(policy_of(OWN_NODE, spec))
+
+
+def _about(kind: Kind, holds: str) -> str:
+    return f"!({_is(kind)}) || {holds}"
 
 
 def _own_pods(name: str, by: Obj, node: str, what: str) -> list[Obj]:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from vacate.api import installednames
 from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, LIFECYCLE_REQUESTS, Kind
 from vacate.api.objects import Obj
-from vacate.api.types.evictionrequest import ADMITTED_STAMP, FORBID
+from vacate.api.types.evictionrequest import FORBID
 from vacate.crds.catalogue import declaration_of
 from vacate.crds.cel import listed, text
 from vacate.crds.celfields import EVACUATION_FIELDS, EVICTION_REQUEST_FIELDS
@@ -34,11 +34,11 @@ NAMESPACE_CONTROLLERS = (
 )
 _API = "admissionregistration.k8s.io/v1"
 
-# A finalizer's owner may always update a terminating request: a namespace must be able to go.
+# A finalizer's owner may always update a terminating request: a namespace must be able to go. Annotations are
+# what admission vouches for.
 _TERMINATING = (
     "request.operation == 'UPDATE' && has(object.metadata.deletionTimestamp) && object.spec == oldObject.spec"
-    f" && object.metadata.?annotations[?'{ADMITTED_STAMP}']"
-    f" == oldObject.metadata.?annotations[?'{ADMITTED_STAMP}']"
+    " && object.metadata.?annotations == oldObject.metadata.?annotations"
 )
 _POLICIES = {EVICTIONREQUESTS: EVICTION_REQUEST_FIELDS.policy, EVACUATIONS: EVACUATION_FIELDS.policy}
 _PATHS = {

@@ -20,8 +20,9 @@ from vacate.client.client import Client
 from vacate.client.codec import codec_for
 from vacate.clock import Clock
 from vacate.entropy import Entropy
-from vacate.errors import NotFound
+from vacate.errors import ConfigError, NotFound
 from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.lifecycle.requests import LifecycleRequestRecord
 from vacate.sdk.errors import HeldByFinalizers
 from vacate.sdk.requesters.requests import has_requester, pod_name, withdrawn
 from vacate.sdk.watch import WatchedObject, watched
@@ -63,14 +64,23 @@ class RequestApi:
         return pod
 
     async def get(self, where: RequestKey) -> EvictionRequest | None:
-        """The request, if there is one."""
+        """The request, if there is one; ConfigError where somebody has given its name to another one.
+
+        Names in lifecycle.k8s.io are free for all who may create requests.
+        """
         try:
             name, dialect = self._name_at(where), self._dialect
-            return dialect.read(
+            found = dialect.read(
                 await self._client.get(dialect.kind, name, where.namespace, into=dialect.wire)
             )
         except NotFound:
             return None
+        if isinstance(found, LifecycleRequestRecord) and not found.has_its_own_name:
+            raise ConfigError(
+                f"the name of this request is taken: EvictionRequest {where.namespace}/{name} is that of "
+                f"requester {found.request.spec.requester} for the pod of UID {found.pod_uid}; delete it"
+            )
+        return found
 
     async def create(self, made: Obj) -> EvictionRequest:
         """Create it; AlreadyExists where there is one of the name."""

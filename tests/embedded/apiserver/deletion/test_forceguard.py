@@ -146,6 +146,11 @@ async def test_a_new_member_needs_a_grace_period(server: Embedded) -> None:
     answer = await server.ask("POST", PODS.collection_path("d"), a_pod(**MEMBER), peer=HERS)
     assert (answer.code, answer.body["reason"]) == (403, "Forbidden")
     assert "spec.terminationGracePeriodSeconds" in answer.message
+    alone, kind = a_pod("q", spec=MEMBER["spec"]), "application/merge-patch+json"
+    assert (await server.ask("POST", PODS.collection_path("d"), alone, peer=HERS)).code == 201
+    path, owned = PODS.object_path("q", "d"), {"metadata": MEMBER["meta"]}
+    adopted = await server.ask("PATCH", path, owned, peer=HERS, content_type=kind)
+    assert (adopted.code, adopted.message) == (403, answer.message.replace('"p"', '"q"'))
     server.storage.force_guard = Guard(unlabelled=False)
     assert (await server.ask("POST", PODS.collection_path("d"), a_pod(**MEMBER), peer=HERS)).code == 201
 

@@ -64,16 +64,17 @@ def admit(storage: Storage, call: Call, given: Obj) -> Obj:
     obj = admit_create(strategy_for(call.kind), given, storage.context(call.user), complete)
     guard(storage, call, obj, None)
     storage.policies.admit(call, obj, None)
-    _check_grace(storage, call, obj)
+    check_grace(storage, call, obj)
     call.validation.notes += warnings_for(call.kind, obj)
     return obj
 
 
-def _check_grace(storage: Storage, call: Call, obj: Obj) -> None:
-    """Refuse members of StatefulSets that any deletion would remove before their processes."""
+def check_grace(storage: Storage, call: Call, obj: Obj, old: Obj | None = None) -> None:
+    """Refuse new members of StatefulSets that any deletion would remove before their processes."""
     if (
         call.kind != PODS
         or not forcedeletion.lacks_grace(obj)
+        or (old is not None and forcedeletion.is_member(old))
         or not storage.gates.enabled(forcedeletion.GATE)
     ):
         return

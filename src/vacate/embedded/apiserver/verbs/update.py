@@ -56,6 +56,7 @@ async def replace(storage: Storage, call: Call, new: Obj, entry: Entry, old: Obj
     """Admit and write the step from old to new; the last finalizer gone takes the object along."""
     new = admit(storage, call, new, old)
     storage.policies.admit(call, new, old)
+    creating.check_grace(storage, call, new, old)
     if call.dry_run:
         return respond.unstored(call, new)
     if removed_by_update(new, old):

@@ -31,6 +31,11 @@ class LifecycleRequestRecord(EvictionRequest, frozen=True):
 
     request: LifecycleRequest = msgspec.field(default_factory=LifecycleRequest)  # as the API has it
 
+    @property
+    def has_its_own_name(self) -> bool:
+        """False where it may have taken the name of another requester's, or of one for another pod."""
+        return self.metadata.name == own_request_name(self.pod_uid, self.request.spec.requester)
+
 
 def request_record(obj: LifecycleRequest) -> LifecycleRequestRecord:
     """The request as a record: its requester is on it while it wants the eviction."""
