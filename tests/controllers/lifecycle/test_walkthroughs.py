@@ -263,6 +263,84 @@ def test_a_request_that_cannot_be_followed_says_why_and_a_second_eviction_of_a_p
     simulate(body)
 
 
+@pytest.mark.parametrize(
+    "sort",
+    ["Complete", "vacate.dev/Complete", "InterceptorAssigned", "Progressing", "vacate.dev/Progressing"],
+)
+@pytest.mark.parametrize("status", ["True", "False"])
+def test_conditions_that_others_write_to_an_eviction_do_not_end_it(sort: str, status: str) -> None:
+    async def body(world: World) -> None:
+        await request(world, await given_pod(world, FIRST))
+        await world.until(lambda: states(world).get(FIRST) == "Active")
+        written = {"type": sort, "status": status, "reason": "Complete", "message": "mine"}
+        await world.client.patch(
+            LIFECYCLE_EVICTIONS,
+            "pod-1-web",
+            {"status": {"conditions": [{**written, "lastTransitionTime": now(world)}]}},
+            "default",
+            patch_type=STRATEGIC_PATCH,
+            subresource="status",
+        )
+        await world.sim.clock.sleep(60)
+        assert states(world)[FIRST] == "Active"
+        await respond(world, FIRST, completionTime=now(world))
+        await world.until(lambda: outcome(world, "drain") == EVICTED)
+        ((message, count),) = [
+            (one["message"], one["count"])
+            for one in world.objects(EVENTS)
+            if (one["involvedObject"]["name"], one["reason"]) == ("pod-1-web", "PodDeleted")
+        ]
+        assert (message, count) == ("Pod web is deleted.", 1)
+
+    simulate(body)
+
+
+def test_an_eviction_that_somebody_begins_without_the_evictor_fails_and_another_begins() -> None:
+    async def body(world: World) -> None:
+        target = await given_pod(world, FIRST)
+        meta = target["metadata"]
+        spec = {"target": {"pod": {"name": meta["name"], "uid": meta["uid"]}}}
+        await world.client.create(
+            LIFECYCLE_EVICTIONS, {"metadata": {"name": "mine"}, "spec": spec}, "default"
+        )
+        status = {
+            "targetResponders": [{"name": FIRST, "priority": 20_000, "state": "Active"}],
+            "responders": [{"name": FIRST, "startTime": now(world)}],
+        }
+        await world.client.patch(
+            LIFECYCLE_EVICTIONS,
+            "mine",
+            {"status": status},
+            "default",
+            patch_type=STRATEGIC_PATCH,
+            subresource="status",
+        )
+        await request(world, target)
+        await world.until(lambda: states(world).get(FIRST) == "Active")
+        invalid = ("EvictionFailed", "EvictionInvalid")
+        assert outcome(world, "mine", LIFECYCLE_EVICTIONS) == invalid
+        await respond(world, FIRST, completionTime=now(world))
+        await world.until(lambda: outcome(world, "drain") == EVICTED)
+
+    simulate(body)
+
+
+def test_a_requester_that_returns_before_the_end_is_written_finds_no_event_of_it() -> None:
+    async def body(world: World) -> None:
+        await request(world, await given_pod(world, FIRST))
+        await world.until(lambda: states(world).get(FIRST) == "Active")
+        await intend(world, "drain", "Withdrawn")
+        await world.until(lambda: _requesters(world) == {DRAIN: "Withdrawn"})
+        await world.sim.clock.sleep(1)
+        await intend(world, "drain", "Eviction")
+        await world.until(lambda: _requesters(world) == {DRAIN: "Eviction"})
+        await world.sim.clock.sleep(60)
+        assert states(world)[FIRST] == "Active"
+        assert _reasons(world, "web") & {"EvictionCancelled"} == set()
+
+    simulate(body)
+
+
 def test_pods_with_long_names_that_begin_alike_have_evictions_of_their_own() -> None:
     async def body(world: World) -> None:
         names = [f"{'a' * 245}-{end}" for end in ("pod-one", "pod-two")]
