@@ -188,15 +188,38 @@ def test_requesters_join_withdraw_and_return_and_the_last_one_to_leave_cancels()
     simulate(body)
 
 
-def test_a_responder_may_still_complete_when_the_pod_is_gone() -> None:
+@pytest.mark.parametrize("completes", [True, False])
+def test_a_responder_may_still_complete_when_the_pod_is_gone(completes: bool) -> None:
     async def body(world: World) -> None:
         await request(world, await given_pod(world, FIRST))
         await world.until(lambda: states(world).get(FIRST) == "Active")
         await world.client.delete(PODS, "web", "default")
         await world.until(lambda: world.find(PODS, "web", "default") is None)
-        await respond(world, FIRST, completionTime=now(world), message="done")
+        if completes:
+            await respond(world, FIRST, completionTime=now(world), message="done")
         await world.until(lambda: outcome(world, "drain") == EVICTED)
-        assert states(world) == {FIRST: "Completed", EVICTOR: "Inactive"}
+        ended = "Completed" if completes else "Interrupted"
+        assert states(world) == {FIRST: ended, EVICTOR: "Inactive"}
+
+    simulate(body)
+
+
+def test_another_requester_begins_another_eviction_after_one_that_was_cancelled() -> None:
+    async def body(world: World) -> None:
+        target = await given_pod(world, FIRST)
+        drain = await request(world, target)
+        await world.until(lambda: states(world).get(FIRST) == "Active")
+        await intend(world, drain, "Withdrawn")
+        await world.until(lambda: outcome(world, drain) == CANCELLED)
+        await request(world, target, UPGRADE)
+        await world.until(lambda: states(world, "pod-2-web").get(FIRST) == "Active")
+        meta = created(world, LIFECYCLE_EVICTIONS, "pod-2-web")["metadata"]
+        taking_part = {DRAIN: "requester", UPGRADE: "requester", FIRST: "responder", EVICTOR: "responder"}
+        assert meta["labels"] == taking_part
+        assert [one["name"] for one in meta["ownerReferences"]] == ["drain", "upgrade"]
+        await respond(world, FIRST, "pod-2-web", completionTime=now(world))
+        await world.until(lambda: outcome(world, "upgrade") == EVICTED)
+        assert outcome(world, "pod-1-web", LIFECYCLE_EVICTIONS) == CANCELLED
 
     simulate(body)
 
@@ -336,7 +359,7 @@ def test_a_requester_that_returns_before_the_end_is_written_finds_no_event_of_it
         await world.until(lambda: _requesters(world) == {DRAIN: "Eviction"})
         await world.sim.clock.sleep(60)
         assert states(world)[FIRST] == "Active"
-        assert _reasons(world, "web") & {"EvictionCancelled"} == set()
+        assert "EvictionCancelled" not in _reasons(world, "web")
 
     simulate(body)
 
@@ -439,6 +462,10 @@ def test_a_pod_of_a_scheduling_group_is_not_evicted_by_itself() -> None:
             lambda: "belongs to a scheduling group" in str(events_of(world, "drain", "EvictionInvalid"))
         )
         assert world.objects(LIFECYCLE_EVICTIONS) == []
+        await take_names(world, target, 1)  # an Eviction that somebody else has created
+        invalid = ("EvictionFailed", "EvictionInvalid")
+        await world.until(lambda: outcome(world, "pod-1-web", LIFECYCLE_EVICTIONS) == invalid)
+        assert created(world, LIFECYCLE_EVICTIONS, "pod-1-web")["status"]["observedGeneration"] == 1
         assert world.find(PODS, "web", "default") is not None
         # Once it is in none, it is evicted.
         world.network.audit = None
@@ -521,6 +548,8 @@ def test_when_no_responder_is_left_the_eviction_fails_and_another_begins(state: 
         failed = ("EvictionFailed", "NoFurtherResponder")
         await world.until(lambda: outcome(world, "pod-1-web", LIFECYCLE_EVICTIONS) == failed)
         assert states(world) == {FIRST: "Completed", EVICTOR: "Completed"}
+        assert _reasons(world, "pod-1-web") & {"NoFurtherResponder", "Cancelled"} == {"NoFurtherResponder"}
+        assert "EvictionCancelled" not in _reasons(world, "web")
         failed_at = world.sim.clock.now()
         await world.until(lambda: "Another Eviction begins soon" in str(world.objects(LIFECYCLE_REQUESTS)))
         # All have their turns again, under the next number, and not at once.
