@@ -238,7 +238,8 @@ def test_a_pod_that_has_terminated_counts_as_evicted() -> None:
     simulate(body)
 
 
-def test_a_budget_holds_the_pod_and_the_last_responder_says_so_and_keeps_reporting() -> None:
+@pytest.mark.parametrize("cancelled", [False, True])
+def test_a_budget_holds_the_pod_and_the_last_responder_says_so_and_keeps_reporting(cancelled: bool) -> None:
     async def body(world: World) -> None:
         await request(world, await guarded_pod(world))
         await world.until(
@@ -246,11 +247,17 @@ def test_a_budget_holds_the_pod_and_the_last_responder_says_so_and_keeps_reporti
         )
         assert "Eviction failed (attempts=2): " in record(world, EVICTOR)["message"]
         assert outcome(world, "drain") == AWAITED
-        await world.until(lambda: "heartbeatTime" in record(world, EVICTOR))
         first = record(world, EVICTOR)["heartbeatTime"]
         await world.until(lambda: record(world, EVICTOR)["heartbeatTime"] > first)
+        if cancelled:
+            await intend(world, "drain", "Withdrawn")
+            await world.until(lambda: outcome(world, "drain") == CANCELLED)
+            assert states(world) == {EVICTOR: "Canceled"}
         await world.client.delete(PODDISRUPTIONBUDGETS, "web", "default")
-        await world.until(lambda: outcome(world, "drain") == EVICTED)
+        if not cancelled:
+            await world.until(lambda: outcome(world, "drain") == EVICTED)
+        await world.sim.clock.sleep(60)
+        assert (world.find(PODS, "web", "default") is not None) == cancelled
 
     simulate(body)
 

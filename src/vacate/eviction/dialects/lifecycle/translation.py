@@ -287,6 +287,8 @@ def _report(record: LifecycleRecord, name: str, change: Obj, progress: Obj, now:
         message = f"{message} {refused[0]}"
     if message is not None and not of_controller:
         reported["message"] = message[:MAX_MESSAGE]
+    if reported and name == EVICTOR:  # whoever reports is alive
+        reported["heartbeatTime"] = format_time(max(now, earliest))
     return reported
 
 
