@@ -228,7 +228,7 @@ class Targets:
         requesters = requesters_of(status.requesters, requests)
         if not has_begun(status):
             return await self._first(eviction, requests, now)
-        if EVICTOR not in [one.name for one in status.target_responders]:  # begun by somebody else
+        if EVICTOR not in [one.name for one in status.target_responders]:  # another program has begun it
             await self._fail(eviction, Reason.INVALID, f"{EVICTOR}, which evicts the pod, is no responder.")
             return ""
         if requesters != status.requesters:
