@@ -344,7 +344,7 @@ TURN = ("Intercepting", BACKUP)
 SKIPPED = "is skipped: its turn ends now"
 REQUESTED = ("lifecycle", "pod/web eviction requested")
 SHOWN_TURN = (*REQUESTED, f"waits for responder {BACKUP}")
-IN_TURN = f"waits for interceptor {BACKUP}"
+IN_TURN = f"waits for responder {BACKUP}"
 NO_NAME = f"{ANNE} does not request the eviction of pod web; requesters: none"
 
 # By command: what is shown where nobody requests it, before an Eviction, in it, and once nobody does.
@@ -356,7 +356,7 @@ TABLE: dict[Command, tuple[str | tuple[str, ...], ...]] = {
     watch_events: ("", '"kind":"EvictionRequest"', '"kind":"Eviction"', '"kind":"Eviction"'),
     explain: (
         "No eviction of pod web is requested.",
-        (f"{ANNE}.", "no interceptor is active yet", f"1. {BACKUP} waits for its turn."),
+        (f"{ANNE}.", "no responder is active yet", f"1. {BACKUP} waits for its turn."),
         (IN_TURN, ANNE),
         "it no longer has any requesters",
     ),

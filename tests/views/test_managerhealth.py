@@ -9,7 +9,9 @@ import pytest
 
 from vacate.api.installednames import MANAGER, TROUBLE
 from vacate.api.types import Lease
-from vacate.views.managerhealth import ManagerState, Unattended, manager_health
+from vacate.api.types.lifecycle import FINAL_CONDITIONS, LifecycleRequest
+from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE_REQUEST
+from vacate.views.managerhealth import ManagerState, Unattended, manager_health, unattended_request
 
 pytestmark = pytest.mark.unit
 
@@ -71,3 +73,19 @@ def test_an_embedded_cluster_has_commands_of_its_own() -> None:
         assert "v manager" in line
         assert "kubectl" not in line
     assert "v up" in manager_health((lease(),), NOW, waiting(30), embedded=True, program="v").line
+
+
+@pytest.mark.parametrize(
+    ("seen", "generation", "waits"), [(0, 1, True), (1, 1, False), (1, 2, True)], ids=["new", "seen", "again"]
+)
+def test_a_request_of_lifecycle_is_attended_to_once_its_conditions_say_what_it_awaits(
+    seen: int, generation: int, waits: bool
+) -> None:
+    conditions = [{"type": one, "status": "False", "reason": "AwaitingEviction"} for one in FINAL_CONDITIONS]
+    request = {
+        "metadata": {"name": "drain", "generation": generation, "creationTimestamp": NOW},
+        "spec": {"requester": "acme.io/drain", "intent": "Eviction"},
+        "status": {"observedGeneration": seen, "conditions": conditions} if seen else {},
+    }
+    found = unattended_request([LIFECYCLE_REQUEST.read(msgspec.convert(request, LifecycleRequest))])
+    assert (found is not None) == waits

@@ -285,7 +285,7 @@ def _not_blocked(request: EvictionRequest) -> str:
         return f"pod/{pod} is not blocked: its eviction has not begun"
     if stage is Stage.INTERCEPTING and active:
         way = command_line(program_name(), "skip", pod, active, "-n", request.metadata.namespace)
-        return f"pod/{pod} waits for interceptor {active}; to end its turn: {way}"
+        return f"pod/{pod} waits for {dialect_of(request).terms.interceptor} {active}; to end its turn: {way}"
     return f"pod/{pod} is not blocked: its stage is {stage}"
 
 

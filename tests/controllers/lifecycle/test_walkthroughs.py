@@ -188,15 +188,38 @@ def test_requesters_join_withdraw_and_return_and_the_last_one_to_leave_cancels()
     simulate(body)
 
 
-def test_a_responder_may_still_complete_when_the_pod_is_gone() -> None:
+@pytest.mark.parametrize("completes", [True, False])
+def test_a_responder_may_still_complete_when_the_pod_is_gone(completes: bool) -> None:
     async def body(world: World) -> None:
         await request(world, await given_pod(world, FIRST))
         await world.until(lambda: states(world).get(FIRST) == "Active")
         await world.client.delete(PODS, "web", "default")
         await world.until(lambda: world.find(PODS, "web", "default") is None)
-        await respond(world, FIRST, completionTime=now(world), message="done")
+        if completes:
+            await respond(world, FIRST, completionTime=now(world), message="done")
         await world.until(lambda: outcome(world, "drain") == EVICTED)
-        assert states(world) == {FIRST: "Completed", EVICTOR: "Inactive"}
+        ended = "Completed" if completes else "Interrupted"
+        assert states(world) == {FIRST: ended, EVICTOR: "Inactive"}
+
+    simulate(body)
+
+
+def test_another_requester_begins_another_eviction_after_one_that_was_cancelled() -> None:
+    async def body(world: World) -> None:
+        target = await given_pod(world, FIRST)
+        drain = await request(world, target)
+        await world.until(lambda: states(world).get(FIRST) == "Active")
+        await intend(world, drain, "Withdrawn")
+        await world.until(lambda: outcome(world, drain) == CANCELLED)
+        await request(world, target, UPGRADE)
+        await world.until(lambda: states(world, "pod-2-web").get(FIRST) == "Active")
+        meta = created(world, LIFECYCLE_EVICTIONS, "pod-2-web")["metadata"]
+        taking_part = {DRAIN: "requester", UPGRADE: "requester", FIRST: "responder", EVICTOR: "responder"}
+        assert meta["labels"] == taking_part
+        assert [one["name"] for one in meta["ownerReferences"]] == ["drain", "upgrade"]
+        await respond(world, FIRST, "pod-2-web", completionTime=now(world))
+        await world.until(lambda: outcome(world, "upgrade") == EVICTED)
+        assert outcome(world, "pod-1-web", LIFECYCLE_EVICTIONS) == CANCELLED
 
     simulate(body)
 
@@ -215,7 +238,8 @@ def test_a_pod_that_has_terminated_counts_as_evicted() -> None:
     simulate(body)
 
 
-def test_a_budget_holds_the_pod_and_the_last_responder_says_so_and_keeps_reporting() -> None:
+@pytest.mark.parametrize("cancelled", [False, True])
+def test_a_budget_holds_the_pod_and_the_last_responder_says_so_and_keeps_reporting(cancelled: bool) -> None:
     async def body(world: World) -> None:
         await request(world, await guarded_pod(world))
         await world.until(
@@ -223,11 +247,17 @@ def test_a_budget_holds_the_pod_and_the_last_responder_says_so_and_keeps_reporti
         )
         assert "Eviction failed (attempts=2): " in record(world, EVICTOR)["message"]
         assert outcome(world, "drain") == AWAITED
-        await world.until(lambda: "heartbeatTime" in record(world, EVICTOR))
         first = record(world, EVICTOR)["heartbeatTime"]
         await world.until(lambda: record(world, EVICTOR)["heartbeatTime"] > first)
+        if cancelled:
+            await intend(world, "drain", "Withdrawn")
+            await world.until(lambda: outcome(world, "drain") == CANCELLED)
+            assert states(world) == {EVICTOR: "Canceled"}
         await world.client.delete(PODDISRUPTIONBUDGETS, "web", "default")
-        await world.until(lambda: outcome(world, "drain") == EVICTED)
+        if not cancelled:
+            await world.until(lambda: outcome(world, "drain") == EVICTED)
+        await world.sim.clock.sleep(60)
+        assert (world.find(PODS, "web", "default") is not None) == cancelled
 
     simulate(body)
 
@@ -259,6 +289,84 @@ def test_a_request_that_cannot_be_followed_says_why_and_a_second_eviction_of_a_p
         )
         assert states(world)[FIRST] == "Active"
         assert outcome(world, "drain") == AWAITED
+
+    simulate(body)
+
+
+@pytest.mark.parametrize(
+    "sort",
+    ["Complete", "vacate.dev/Complete", "InterceptorAssigned", "Progressing", "vacate.dev/Progressing"],
+)
+@pytest.mark.parametrize("status", ["True", "False"])
+def test_conditions_that_others_write_to_an_eviction_do_not_end_it(sort: str, status: str) -> None:
+    async def body(world: World) -> None:
+        await request(world, await given_pod(world, FIRST))
+        await world.until(lambda: states(world).get(FIRST) == "Active")
+        written = {"type": sort, "status": status, "reason": "Complete", "message": "mine"}
+        await world.client.patch(
+            LIFECYCLE_EVICTIONS,
+            "pod-1-web",
+            {"status": {"conditions": [{**written, "lastTransitionTime": now(world)}]}},
+            "default",
+            patch_type=STRATEGIC_PATCH,
+            subresource="status",
+        )
+        await world.sim.clock.sleep(60)
+        assert states(world)[FIRST] == "Active"
+        await respond(world, FIRST, completionTime=now(world))
+        await world.until(lambda: outcome(world, "drain") == EVICTED)
+        ((message, count),) = [
+            (one["message"], one["count"])
+            for one in world.objects(EVENTS)
+            if (one["involvedObject"]["name"], one["reason"]) == ("pod-1-web", "PodDeleted")
+        ]
+        assert (message, count) == ("Pod web is deleted.", 1)
+
+    simulate(body)
+
+
+def test_an_eviction_that_somebody_begins_without_the_evictor_fails_and_another_begins() -> None:
+    async def body(world: World) -> None:
+        target = await given_pod(world, FIRST)
+        meta = target["metadata"]
+        spec = {"target": {"pod": {"name": meta["name"], "uid": meta["uid"]}}}
+        await world.client.create(
+            LIFECYCLE_EVICTIONS, {"metadata": {"name": "mine"}, "spec": spec}, "default"
+        )
+        status = {
+            "targetResponders": [{"name": FIRST, "priority": 20_000, "state": "Active"}],
+            "responders": [{"name": FIRST, "startTime": now(world)}],
+        }
+        await world.client.patch(
+            LIFECYCLE_EVICTIONS,
+            "mine",
+            {"status": status},
+            "default",
+            patch_type=STRATEGIC_PATCH,
+            subresource="status",
+        )
+        await request(world, target)
+        await world.until(lambda: states(world).get(FIRST) == "Active")
+        invalid = ("EvictionFailed", "EvictionInvalid")
+        assert outcome(world, "mine", LIFECYCLE_EVICTIONS) == invalid
+        await respond(world, FIRST, completionTime=now(world))
+        await world.until(lambda: outcome(world, "drain") == EVICTED)
+
+    simulate(body)
+
+
+def test_a_requester_that_returns_before_the_end_is_written_finds_no_event_of_it() -> None:
+    async def body(world: World) -> None:
+        await request(world, await given_pod(world, FIRST))
+        await world.until(lambda: states(world).get(FIRST) == "Active")
+        await intend(world, "drain", "Withdrawn")
+        await world.until(lambda: _requesters(world) == {DRAIN: "Withdrawn"})
+        await world.sim.clock.sleep(1)
+        await intend(world, "drain", "Eviction")
+        await world.until(lambda: _requesters(world) == {DRAIN: "Eviction"})
+        await world.sim.clock.sleep(60)
+        assert states(world)[FIRST] == "Active"
+        assert "EvictionCancelled" not in _reasons(world, "web")
 
     simulate(body)
 
@@ -361,6 +469,10 @@ def test_a_pod_of_a_scheduling_group_is_not_evicted_by_itself() -> None:
             lambda: "belongs to a scheduling group" in str(events_of(world, "drain", "EvictionInvalid"))
         )
         assert world.objects(LIFECYCLE_EVICTIONS) == []
+        await take_names(world, target, 1)  # an Eviction that somebody else has created
+        invalid = ("EvictionFailed", "EvictionInvalid")
+        await world.until(lambda: outcome(world, "pod-1-web", LIFECYCLE_EVICTIONS) == invalid)
+        assert created(world, LIFECYCLE_EVICTIONS, "pod-1-web")["status"]["observedGeneration"] == 1
         assert world.find(PODS, "web", "default") is not None
         # Once it is in none, it is evicted.
         world.network.audit = None
@@ -443,6 +555,8 @@ def test_when_no_responder_is_left_the_eviction_fails_and_another_begins(state: 
         failed = ("EvictionFailed", "NoFurtherResponder")
         await world.until(lambda: outcome(world, "pod-1-web", LIFECYCLE_EVICTIONS) == failed)
         assert states(world) == {FIRST: "Completed", EVICTOR: "Completed"}
+        assert _reasons(world, "pod-1-web") & {"NoFurtherResponder", "Cancelled"} == {"NoFurtherResponder"}
+        assert "EvictionCancelled" not in _reasons(world, "web")
         failed_at = world.sim.clock.now()
         await world.until(lambda: "Another Eviction begins soon" in str(world.objects(LIFECYCLE_REQUESTS)))
         # All have their turns again, under the next number, and not at once.

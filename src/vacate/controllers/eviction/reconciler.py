@@ -303,16 +303,19 @@ class EvictionRequests:
         match self._dialect.finish(request, action, now):
             case StatusPatch(patch):
                 key = key_of(request)
+                # An Evacuation has finalizers, which its end takes away: no collector removes it before.
+                collected = self._dialect is EVICTION_REQUEST and collected_with_pod(request, action, target)
                 if (until := self._collection.until(key)) is None:
-                    self._writer.note(*events.finished(request, action))
-                    # An Evacuation has finalizers, which its end takes away: no collector removes it before.
-                    waits = self._dialect is EVICTION_REQUEST and collected_with_pod(request, action, target)
-                    if waits or self._dialect.in_grace(request):
+                    if collected:
+                        self._writer.note(*events.finished(request, action))
+                    if collected or self._dialect.in_grace(request):
                         until = self._collection.begin(key, now)
                 if until is not None and now < until <= now + COLLECTION:  # it may have been set back
                     return Later(until)
                 await self._writer.write(request, patch)
                 self._ended[key] = (meta.resource_version, now)
+                if not collected and patch["status"].get("conditions"):
+                    self._writer.note(*events.finished(request, action))
             case ObjectPatch(patch):
                 await self._watch_health.ask(client.patch(kind, meta.name, patch, meta.namespace))
             case Removal():

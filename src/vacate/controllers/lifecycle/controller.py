@@ -13,7 +13,13 @@ from vacate.api.kinds import LIFECYCLE_EVICTIONS, LIFECYCLE_REQUESTS, PODS
 from vacate.api.objects import Obj, dig
 from vacate.api.times import EARLIEST
 from vacate.api.types.core import Pod
-from vacate.api.types.evictionrequest import SUPERSEDES, EvictionRequest, RequestCondition, Requester
+from vacate.api.types.evictionrequest import (
+    SUPERSEDES,
+    EvictionRequest,
+    LocalPodReference,
+    RequestCondition,
+    Requester,
+)
 from vacate.api.types.lifecycle import EVICTOR, LifecycleRequest, Reason
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.controllers.lifecycle.givingway import Yielding
@@ -174,7 +180,7 @@ class Targets:
         namespace, ref = wanted[0].metadata.namespace, wanted[0].spec.target.pod
         name = ref.name if ref is not None else ""
         before = [one.metadata.name for one in self._evictions.by_index(_POD, f"{namespace}/{name}")]
-        pod, wrong = await self._pod(wanted[0])
+        pod, wrong = await self._pod(namespace, ref)
         if pod is None:
             for one in requests:
                 await self._reject(one, wrong)
@@ -222,6 +228,9 @@ class Targets:
         requesters = requesters_of(status.requesters, requests)
         if not has_begun(status):
             return await self._first(eviction, requests, now)
+        if EVICTOR not in [one.name for one in status.target_responders]:  # another program has begun it
+            await self._fail(eviction, Reason.INVALID, f"{EVICTOR}, which evicts the pod, is no responder.")
+            return ""
         if requesters != status.requesters:
             listed = [{"name": one.name, "intent": one.intent} for one in requesters]
             await self._write(eviction, {"requesters": listed})
@@ -238,9 +247,9 @@ class Targets:
     ) -> str:
         """Write the first status; why it is not written yet."""
         meta = eviction.metadata
-        pod = await self._read(meta.namespace, eviction.pod_name) if eviction.pod_name else None
-        if pod is None or dig(pod, "metadata", "uid") != eviction.pod_uid:
-            await self._fail(eviction, Reason.INVALID, "The pod does not exist.")
+        pod, wrong = await self._pod(meta.namespace, eviction.spec.target.pod_ref)
+        if pod is None:
+            await self._fail(eviction, Reason.INVALID, wrong)
             return ""
         # The first status begins the first turn.
         if why := self._waits(eviction, msgspec.convert(pod, Pod), now):
@@ -312,12 +321,11 @@ class Targets:
             subresource="status",
         )
 
-    async def _pod(self, request: LifecycleRequest) -> tuple[Obj | None, str]:
+    async def _pod(self, namespace: str, ref: LocalPodReference | None) -> tuple[Obj | None, str]:
         """The pod to evict, from the server itself, or why there is none."""
-        ref = request.spec.target.pod
         if ref is None:
-            return None, "The request names no pod."
-        pod = await self._read(request.metadata.namespace, ref.name)
+            return None, "No pod is named."
+        pod = await self._read(namespace, ref.name)
         if pod is None:
             return None, f"Pod {ref.name} does not exist."
         if dig(pod, "metadata", "uid") != ref.uid:

@@ -32,14 +32,17 @@ ENDED = {
 
 def finished(request: EvictionRequest, action: Finish) -> Notes:
     """The request is complete, and why; on the pod only where it is kept."""
-    pod = request.pod_name
+    pod, cancelled = request.pod_name, action.reason is CompletionReason.CANCELLED
+    if cancelled and request.spec.requesters and request.metadata.deletion_timestamp is None:
+        text = "All interceptors have ended their turns, and the pod is still there."
+        return (_about(request, WARNING, "NoFurtherResponder", text),)
     message = {
         CompletionReason.POD_DELETED: f"Pod {pod} is deleted.",
         CompletionReason.POD_TERMINATED: f"Pod {pod} has terminated.",
         CompletionReason.CANCELLED: f"The eviction of pod {pod} is cancelled.",
     }[action.reason]
     about = _about(request, NORMAL, action.reason.value, message)
-    if action.reason is not CompletionReason.CANCELLED:
+    if not cancelled:
         return (about,)
     return about, _on_pod(request, NORMAL, "EvictionCancelled", "The eviction request is cancelled.")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
@@ -19,6 +18,7 @@ from vacate.api.types.evictionrequest import (
     Requester,
 )
 from vacate.api.untyped import mapping, maps
+from vacate.eviction.dialects.words import phrasing
 
 STATUS_FIELDS: Mapping[str, str] = {
     "activeInterceptorName": "activeEvacuatorClass",
@@ -144,25 +144,15 @@ _TERMS = {
     "heartbeats": "progress reports",
     "heartbeat deadline": "progress deadline",
 }
-_WORDS = {
-    **{f"status.{ours}": f"status.{theirs}" for ours, theirs in STATUS_FIELDS.items()},
-    **STATUS_FIELDS,
-    "spec.requesters": "metadata.finalizers",
-    "spec.interceptors": "spec.evacuators",
-    "heartbeatDeadlineSeconds": "progressDeadlineSeconds",
-    "EvictionRequest": "Evacuation",
-    **_TERMS,
-    **{f"{ours[0].upper()}{ours[1:]}": f"{theirs[0].upper()}{theirs[1:]}" for ours, theirs in _TERMS.items()},
-}
-_QUOTED = re.compile('("[^"]*")')
-# Whole words only, and no parts of names such as interceptor.example.com.
-_WORD = re.compile(rf"(?<![\w.-])({'|'.join(sorted(_WORDS, key=len, reverse=True))})(?!\w|[-.]\w)")
-
-
-def evacuation_text(text: str) -> str:
-    """A sentence about a record in the words of this API; names in quotes stay as they are."""
-    parts = _QUOTED.split(text)
-    return "".join(
-        part if place % 2 else _WORD.sub(lambda found: _WORDS[found[1]], part)
-        for place, part in enumerate(parts)
-    )
+evacuation_text = phrasing(
+    _TERMS,
+    {
+        **{f"status.{ours}": f"status.{theirs}" for ours, theirs in STATUS_FIELDS.items()},
+        **STATUS_FIELDS,
+        "spec.requesters": "metadata.finalizers",
+        "spec.interceptors": "spec.evacuators",
+        "heartbeatDeadlineSeconds": "progressDeadlineSeconds",
+        "EvictionRequest": "Evacuation",
+    },
+)
+"""A sentence about a record in the words of this API."""

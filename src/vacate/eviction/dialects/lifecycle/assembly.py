@@ -210,7 +210,10 @@ def first_status(
 
 def failed_status(record: LifecycleRecord, reason: Reason, message: str, now: dt.datetime) -> Obj:
     """The end of an Eviction that evicts nothing: whoever is active no longer is."""
-    status: Obj = {"conditions": [_written(one) for one in failed(reason, message, now)]}
+    status: Obj = {
+        "observedGeneration": max(record.metadata.generation, 1),
+        "conditions": [_written(one) for one in failed(reason, message, now)],
+    }
     if record.active is not None:
         done = record.report(record.active.name).completion_time is not None
         state = State.COMPLETED if done else State.CANCELED

@@ -38,6 +38,7 @@ from vacate.eviction.dialects.lifecycle.translation import (
     status_patch,
 )
 from vacate.eviction.dialects.turn_conditions import reconsidered
+from vacate.eviction.dialects.words import phrasing
 from vacate.eviction.model import CompletionReason, EvictionState, Finish, Target
 from vacate.eviction.records.patches import finish_patch
 from vacate.eviction.records.reader import process_of, target_of
@@ -53,6 +54,7 @@ _EVICTED = {
     CompletionReason.POD_DELETED: "The pod is deleted.",
     CompletionReason.POD_TERMINATED: "The pod has terminated.",
 }
+_phrase = phrasing({"interceptor": "responder", "interceptors": "responders"})
 
 
 class LifecycleDialect:
@@ -94,10 +96,10 @@ class LifecycleDialect:
         return Registration(tuple(interceptor_named(name) for name, _ in ordered))
 
     def phrase(self, text: str) -> str:
-        """The sentence with the names that our own interceptors have in this API."""
+        """The sentence with responders, and with the names that our own interceptors have in this API."""
         for interceptor, responder in OWN_RESPONDERS.items():
             text = text.replace(interceptor, responder)
-        return text
+        return _phrase(text)
 
     def process(self, request: EvictionRequest) -> EvictionState:
         """The request as the engine sees it: without interceptors once the last responder is active."""

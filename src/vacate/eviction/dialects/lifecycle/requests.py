@@ -17,7 +17,7 @@ from vacate.api.types.evictionrequest import (
     EvictionTarget,
     Requester,
 )
-from vacate.api.types.lifecycle import EVICTION, WITHDRAWN, LifecycleRequest
+from vacate.api.types.lifecycle import EVICTION, FINAL_CONDITIONS, WITHDRAWN, LifecycleRequest
 from vacate.eviction.dialects.evictionrequest.dialect import new_metadata
 from vacate.eviction.dialects.lifecycle.translation import completion, stamped
 from vacate.eviction.requesternames import digest
@@ -39,13 +39,16 @@ class LifecycleRequestRecord(EvictionRequest, frozen=True):
 
 def request_record(obj: LifecycleRequest) -> LifecycleRequestRecord:
     """The request as a record: its requester is on it while it wants the eviction."""
-    found = completion(obj.status.conditions) if not _is_outdated(obj) else None
+    reported = [
+        one for one in obj.status.conditions if one.type in FINAL_CONDITIONS and not _is_outdated(obj)
+    ]
+    found = completion(reported)
     wanted = [Requester(name=obj.spec.requester)] if obj.wants_eviction else []
     return LifecycleRequestRecord(
         metadata=stamped(obj.metadata),
         spec=EvictionRequestSpec(target=EvictionTarget(pod_ref=obj.spec.target.pod), requesters=wanted),
         status=EvictionRequestStatus(
-            conditions=[found] if found else [], message=found.message if found else ""
+            conditions=[found] if found else [*reported], message=found.message if found else ""
         ),
         request=obj,
     )

@@ -59,6 +59,8 @@ from vacate.eviction.records.history import PastTurn, TurnResult, write_history
 NO_RESPONDER_LEFT = "All responders have ended their turns, and the pod is still there."
 PREFIX = "vacate.dev/"
 _OWN = (PROGRESSING, FORCED)
+_RECORDED = {f"{PREFIX}{sort}": sort for sort in _OWN}
+_RESERVED = (*FINAL_CONDITIONS, COMPLETE, INTERCEPTOR_ASSIGNED, *_OWN)
 _OWN_INTERCEPTORS = {responder: interceptor for interceptor, responder in OWN_RESPONDERS.items()}
 _ATTEMPTS = re.compile(r"\(attempts=(\d{1,9})\)")
 _A_TICK = dt.timedelta(microseconds=1)
@@ -164,10 +166,11 @@ def _record_status(record: LifecycleRecord, ordered: list[TargetResponder]) -> E
 
 
 def _record_conditions(record: LifecycleRecord, ordered: list[TargetResponder]) -> list[RequestCondition]:
+    # What others write under a name that a condition of records has means something else.
     found: list[RequestCondition] = [
-        msgspec.structs.replace(one, type=one.type.removeprefix(PREFIX))
+        msgspec.structs.replace(one, type=_RECORDED.get(one.type, one.type))
         for one in record.eviction.conditions
-        if one.type not in FINAL_CONDITIONS
+        if one.type not in _RESERVED
     ]
     if (complete := completion(record.eviction.conditions)) is not None:
         found.append(complete)
@@ -284,6 +287,8 @@ def _report(record: LifecycleRecord, name: str, change: Obj, progress: Obj, now:
         message = f"{message} {refused[0]}"
     if message is not None and not of_controller:
         reported["message"] = message[:MAX_MESSAGE]
+    if reported and name == EVICTOR:  # whoever reports is alive
+        reported["heartbeatTime"] = format_time(max(now, earliest))
     return reported
 
 
