@@ -9,8 +9,7 @@ from vacate.api.types import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.client.client import Client
 from vacate.errors import NotFound
-from vacate.eviction.dialects.evacuation.dialect import EVACUATION
-from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
+from vacate.eviction.dialects.registry import OWN_DIALECTS
 from vacate.interceptors import reconsidering
 from vacate.interceptors.hooks.names import HOOKS_INTERCEPTOR, JOB, TARGET
 from vacate.interceptors.reconsidering import has_declined
@@ -23,7 +22,7 @@ def build(deps: Dependencies) -> Controller:
     """The controller for pods that register the interceptor."""
     requests = {
         one: deps.informers.requests(one, label_selector=one.requests_of(HOOKS_INTERCEPTOR, ""))
-        for one in (EVICTION_REQUEST, EVACUATION)
+        for one in OWN_DIALECTS
         if deps.gates.enabled(one.kind.gate)
     }
     judge, ours = Naming(deps.client), (HOOKS_INTERCEPTOR,)
