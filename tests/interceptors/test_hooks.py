@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from support.simulated.hooks import service_of, serving
-from vacate.api.kinds import EVICTIONREQUESTS
+from vacate.api.kinds import EVICTIONREQUESTS, PODS
 from vacate.api.times import format_time
 from vacate.api.types.evictionrequest import SHUTDOWN_DEADLINE
+from vacate.eviction.model import Stage
+from vacate.eviction.records.reader import recorded_stage
 from vacate.features import parse_feature_gates
 from vacate.interceptors.hooks.names import HOOKS_INTERCEPTOR, ON_FAILURE, TARGET, TIMEOUT
 from vacate.sdk import EVACUATION, TurnResult
@@ -84,6 +86,23 @@ def test_an_evacuation_runs_the_same_hook() -> None:
         assert [work.answered for work in service.works.values()] == [True]
 
     simulate(body, feature_gates=OPEN)
+
+
+def test_a_pod_that_named_no_hook_has_its_turn_once_it_names_one() -> None:
+    async def body(cluster: SimulatedCluster) -> None:
+        service = service_of(cluster.world)
+        await serving(cluster.world, service)
+        await cluster.pod("db", HOOKS_INTERCEPTOR)
+        await cluster.budget("db")
+        await cluster.requester().request("db")
+        await cluster.until(lambda: recorded_stage(cluster.request) is Stage.BLOCKED)
+        await cluster.clock.sleep(600.0)
+        assert not service.works
+        change = {"metadata": {"annotations": {TARGET: "flush"}}}
+        await cluster.client.patch(PODS, "db", change, "default")
+        await cluster.until(lambda: [one.answered for one in service.works.values()] == [True], 120.0)
+
+    simulate(body)
 
 
 @pytest.mark.thorough(beyond=3)

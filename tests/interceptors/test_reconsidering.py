@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from itertools import pairwise
 
 import pytest
 
 from support.simulated.autoscalers import autoscaled, is_restored, patch_autoscaler
 from support.simulated.clusters import Requests, in_world
-from support.simulated.deployments import fewest, is_quiet, moving, replicas
+from support.simulated.deployments import fewest, is_quiet, moving, pods, replicas, requested
 from support.simulated.maintenances import drain, on_node, phase
-from support.simulated.workloads import condition_of, history
+from support.simulated.statefulsets import members, ready_statefulset
+from support.simulated.workloads import condition_of, created, history, running
 from vacate.api.kinds import (
     DEPLOYMENTS,
     EVICTIONREQUESTS,
@@ -21,13 +23,23 @@ from vacate.api.kinds import (
     PODDISRUPTIONBUDGETS,
     PODS,
     REPLICASETS,
+    STATEFULSETS,
     Kind,
 )
 from vacate.api.objects import Obj
+from vacate.api.options import DeleteOptions
+from vacate.api.types.evictionrequest import SUPERSEDES
+from vacate.api.workloads import (
+    AUTOSCALER_INTERCEPTOR,
+    DEPLOYMENT_INTERCEPTOR,
+    OPT_IN,
+    REPLICASET_INTERCEPTOR,
+)
 from vacate.embedded.apiserver.inprocess import Handler
-from vacate.interceptors.surge.reconsidering import MAX_PAUSE
+from vacate.eviction.registration import PREFIXES
+from vacate.interceptors.reconsidering import MAX_PAUSE
 from vacate.sim.cluster import World
-from vacate.testing import pdb
+from vacate.testing import horizontalpodautoscaler, pdb, statefulset
 from vacate.wire.message import Request, Response
 
 pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=1)]
@@ -90,6 +102,120 @@ def test_a_strategy_that_allows_a_surge_again() -> None:
         change = {"strategy": {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}}
         await world.client.patch(DEPLOYMENTS, "web", {"spec": change}, "default")
         await drained(world, node)
+
+    in_world(body)
+
+
+Step = Callable[[World], Awaitable[object]]
+
+
+async def two_autoscalers(world: World) -> Obj:
+    (old,) = await autoscaled(world, 1, most=3)
+    other = horizontalpodautoscaler("other", target="web")
+    await world.client.create(HORIZONTALPODAUTOSCALERS, other, "default")
+    return old
+
+
+async def remove_other(world: World) -> None:
+    await world.client.delete(HORIZONTALPODAUTOSCALERS, "other", "default")
+
+
+async def out_of_order(world: World) -> Obj:
+    """Registered by the author: who opts in is given an order that works."""
+    await world.client.create(HORIZONTALPODAUTOSCALERS, horizontalpodautoscaler(), "default")
+    numbers = {AUTOSCALER_INTERCEPTOR: 1, REPLICASET_INTERCEPTOR: 2, DEPLOYMENT_INTERCEPTOR: 3}
+    notes = {_priority(name): str(number) for name, number in numbers.items()}
+    await running(world, "web", 1, template={"metadata": {"annotations": notes}})
+    return pods(world)[0]
+
+
+def _priority(name: str) -> str:
+    return f"{PREFIXES[0]}/priority_{name}"
+
+
+async def put_first(world: World) -> None:
+    (old,) = pods(world)
+    change = {"metadata": {"annotations": {_priority(AUTOSCALER_INTERCEPTOR): "4"}}}
+    await world.client.patch(PODS, old["metadata"]["name"], change, "default")
+
+
+async def broken_rollout(world: World) -> Obj:
+    """Of its two members one has the new template, and never becomes ready."""
+    old, _ = await ready_statefulset(world, 2)
+    await roll(world, "never")
+    return old
+
+
+async def roll(world: World, ready_seconds: str | None) -> None:
+    notes = {"annotations": {"sim.vacate.dev/ready-seconds": ready_seconds}}
+    await world.client.patch(STATEFULSETS, "db", {"spec": {"template": {"metadata": notes}}}, "default")
+
+
+async def undo_rollout(world: World) -> None:
+    await roll(world, None)
+    await world.client.delete(PODS, "db-1", "default")
+
+
+async def member_without_room(world: World) -> Obj:
+    old, _ = await ready_statefulset(world, 2)
+    await cordon(world, unschedulable=True)
+    await world.client.delete(PODS, "db-1", "default")
+    return old
+
+
+async def cordon(world: World, *, unschedulable: bool | None = None) -> None:
+    for one in world.objects(NODES):
+        change = {"spec": {"unschedulable": unschedulable}}
+        await world.client.patch(NODES, one["metadata"]["name"], change)
+
+
+async def orphaned_member(world: World) -> Obj:
+    (old,) = await ready_statefulset(world, 1)
+    options = DeleteOptions(propagation_policy="Orphan")
+    await world.client.delete(STATEFULSETS, "db", "default", options)
+    await world.until(lambda: not members(world)[0]["metadata"].get("ownerReferences"))
+    return old
+
+
+async def adopt_member(world: World) -> None:
+    made = statefulset("db", replicas=1, metadata={"annotations": {OPT_IN: "true"}})
+    await world.client.create(STATEFULSETS, made, "default")
+
+
+@pytest.mark.parametrize(
+    ("given", "why", "heal"),
+    [
+        (two_autoscalers, "remove all but one", remove_other),
+        (out_of_order, "give it a higher priority", put_first),
+        (broken_rollout, "is in progress and does not end", undo_rollout),
+        (member_without_room, "pod db-1 did not become ready in time", cordon),
+        (orphaned_member, "the pod belongs to no StatefulSet", adopt_member),
+    ],
+)
+def test_another_turn_is_offered_once_what_was_declined_for_has_changed(
+    given: Callable[[World], Awaitable[Obj]], why: str, heal: Step
+) -> None:
+    """And not before; the cases of the matrix and of what wakes controllers have the other causes."""
+
+    async def body(world: World) -> None:
+        old = await given(world)
+        budget = pdb("all", min_available=2, selector={"app": old["metadata"]["labels"]["app"]})
+        await world.client.create(PODDISRUPTIONBUDGETS, budget, "default")
+        (name,) = await requested(world, old)
+
+        def declined() -> bool:
+            shown = created(world, EVICTIONREQUESTS, name).get("status", {}).get("conditions", [])
+            return any(one["type"].endswith("/Declined") and why in one["message"] for one in shown)
+
+        def offered() -> bool:
+            found = [one["metadata"].get("annotations", {}) for _, one in history(world, EVICTIONREQUESTS)]
+            return any(SUPERSEDES in one for one in found)
+
+        await world.until(declined, 1200.0)
+        await world.sim.clock.sleep(1200.0)
+        assert not offered()
+        await heal(world)
+        await world.until(offered, 60.0)
 
     in_world(body)
 

@@ -37,6 +37,7 @@ from vacate.controllers.registration.controller import build as registration
 from vacate.controllers.scaledown.controller import build as scale_down
 from vacate.features import FeatureGates
 from vacate.interceptors.autoscaler.controller import build as autoscaler_floor
+from vacate.interceptors.statefulset.reconsidering import build as declined_members
 from vacate.interceptors.surge.controller import build as surge
 from vacate.interceptors.surge.reconsidering import build as declined_turns
 from vacate.wiring.components import ControllerDescriptor
@@ -76,6 +77,17 @@ _LIFECYCLE_REQUESTER = (
     rule("get create patch delete", LIFECYCLE_REQUESTS.group, LIFECYCLE_REQUESTS.plural),
 )
 """What who requests evictions by lifecycle.k8s.io does there."""
+
+_RECONSIDERING = (
+    rule(READ, EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
+    rule("patch", EVICTIONREQUESTS.group, f"{EVICTIONREQUESTS.plural}/status"),
+    rule(READ, EVACUATIONS.group, EVACUATIONS.plural),
+    rule("patch", EVACUATIONS.group, f"{EVACUATIONS.plural}/status"),
+    READ_EVICTIONS,
+    rule("patch", LIFECYCLE_EVICTIONS.group, f"{LIFECYCLE_EVICTIONS.plural}/status"),
+    rule("list watch", CORE, "pods"),
+)
+"""Of controllers that take refusals of interceptors back."""
 
 LIFECYCLE_CONTROLLERS = ("lifecycle-request-controller", "lifecycle-eviction-controller")
 """The two that give way to a controller of Kubernetes' own."""
@@ -318,16 +330,17 @@ CONTROLLERS: Sequence[ControllerDescriptor] = (
         gate="DeploymentInterceptor",
         kinds=(EVICTIONREQUESTS,),
         rules=(
-            rule(READ, EVICTIONREQUESTS.group, EVICTIONREQUESTS.plural),
-            rule("patch", EVICTIONREQUESTS.group, f"{EVICTIONREQUESTS.plural}/status"),
-            rule(READ, EVACUATIONS.group, EVACUATIONS.plural),
-            rule("patch", EVACUATIONS.group, f"{EVACUATIONS.plural}/status"),
-            READ_EVICTIONS,
-            rule("patch", LIFECYCLE_EVICTIONS.group, f"{LIFECYCLE_EVICTIONS.plural}/status"),
+            *_RECONSIDERING,
             rule("list watch", "apps", "deployments replicasets"),
-            rule("list watch", CORE, "pods"),
             READ_AUTOSCALERS,
         ),
+    ),
+    ControllerDescriptor(
+        "declined-members-controller",
+        declined_members,
+        gate="StatefulSetInterceptor",
+        kinds=(EVICTIONREQUESTS,),
+        rules=(*_RECONSIDERING, rule("list watch", "apps", "statefulsets")),
     ),
     ControllerDescriptor(
         # Without the interceptor too: a floor that it has raised must be lowered when it is switched off.

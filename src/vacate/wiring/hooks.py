@@ -17,6 +17,7 @@ from vacate.interceptors.hooks.jobcleanup import NAME as JOB_CLEANUP
 from vacate.interceptors.hooks.jobcleanup import build as job_cleanup
 from vacate.interceptors.hooks.limits import CallLimits
 from vacate.interceptors.hooks.names import HOOKS_INTERCEPTOR
+from vacate.interceptors.hooks.reconsidering import build as declined_hooks
 from vacate.interceptors.hooks.targets import AllowList
 from vacate.wiring.components import ControllerDescriptor
 from vacate.wiring.controllers import EVENTS
@@ -32,10 +33,9 @@ _RULES = {
     for kind in (EVICTIONREQUESTS, EVACUATIONS)
 }
 
+_ALL_RULES = tuple(dict.fromkeys(one for rules in _RULES.values() for one in rules))
 _JOBS_WATCHED = rule("list watch", JOBS.group, JOBS.plural)
-HOOK_RULES: tuple[Rule, ...] = tuple(
-    dict.fromkeys((*(one for rules in _RULES.values() for one in rules), _JOBS_WATCHED, EVENTS))
-)
+HOOK_RULES: tuple[Rule, ...] = (*_ALL_RULES, _JOBS_WATCHED, EVENTS)
 """What the process may do in all namespaces."""
 
 # Who may create Jobs in a namespace can act as every service account there: bound by the administrator, where
@@ -64,6 +64,12 @@ def hook_controllers(
             lambda deps: build_evacuator(deps, options),
             kinds=(EVACUATIONS,),
             rules=_RULES[EVACUATIONS],
+        ),
+        ControllerDescriptor(
+            "declined-hooks-controller",
+            declined_hooks,
+            kinds=(EVICTIONREQUESTS,),
+            rules=_ALL_RULES,
         ),
     ]
     if jobs:

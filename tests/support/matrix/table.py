@@ -29,6 +29,7 @@ from vacate.api.kinds import (
     PODDISRUPTIONBUDGETS,
     PODS,
     PRIORITYCLASSES,
+    STATEFULSETS,
     Kind,
 )
 from vacate.api.objects import Obj
@@ -534,12 +535,16 @@ async def _single_replica(place: Place, annotations: dict[str, str], *intercepto
     template["spec"] |= {"nodeSelector": {_label(place): "true"}, **responders, **spec}
     template["spec"]["tolerations"] = [{"key": "node.kubernetes.io/unschedulable", "operator": "Exists"}]
     await _workload(place, DEPLOYMENTS, "web", annotations, replicas=1, template=template)
+    await _placed_and_elsewhere_next(place, registered=bool(annotations or interceptors))
+
+
+async def _placed_and_elsewhere_next(place: Place, *, registered: bool) -> None:
+    """Once the only pod is there, behind a strict budget."""
 
     async def placed() -> bool | None:
         found = (await place.client.list(PODS, place.namespace)).items
-        expected = bool(annotations or interceptors)
-        registered = bool(found) and (not expected or place.dialect.registration(found[0]).interceptors)
-        return bool(registered and is_ready(found[0])) or None
+        complete = bool(found) and (not registered or place.dialect.registration(found[0]).interceptors)
+        return bool(complete and is_ready(found[0])) or None
 
     await place.until(placed, "the pod is placed and registered", place.setup_seconds)
     await _fit(place, place.node, None)
@@ -555,6 +560,25 @@ async def _intercepted_deployment(place: Place) -> None:
 async def _let_prepared_go(place: Place) -> None:
     change = {"metadata": {"annotations": {DELETE_PREPARED: "true"}}}
     await place.client.patch(DEPLOYMENTS, "web", change, place.namespace)
+
+
+async def _single_member(place: Place) -> None:
+    """A StatefulSet of one member that is to go once it is prepared, but which only people may delete."""
+    annotations = {OPT_IN: "true", DELETE_PREPARED: "true"}
+    template = _template(place)
+    template["spec"]["nodeSelector"] = {_label(place): "true"}
+    template["spec"]["tolerations"] = [{"key": "node.kubernetes.io/unschedulable", "operator": "Exists"}]
+    await _fit(place, place.node)
+    on_delete = {"type": "OnDelete"}
+    await _workload(
+        place, STATEFULSETS, "db", annotations, replicas=1, template=template, updateStrategy=on_delete
+    )
+    await _placed_and_elsewhere_next(place, registered=True)
+
+
+async def _roll_members(place: Place) -> None:
+    change = {"spec": {"updateStrategy": {"type": "RollingUpdate"}}}
+    await place.client.patch(STATEFULSETS, "db", change, place.namespace)
 
 
 async def _no_quota(place: Place) -> None:
@@ -888,6 +912,16 @@ CASES = (
         given=_moving_deployment,
         reported_within=40.0,
         ends_within=ENDS_WITHIN + 15.0,  # another turn, and a replacement that becomes ready
+    ),
+    Case(
+        "a member that only people may delete",
+        nothing,
+        _roll_members,
+        ("DisruptionBudget",),
+        "OnDelete",
+        given=_single_member,
+        reported_within=40.0,
+        ends_within=ENDS_WITHIN + 15.0,  # another turn
     ),
     Case(
         "a rollout that does not end",

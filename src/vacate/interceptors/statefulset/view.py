@@ -16,7 +16,7 @@ from vacate.interceptors.statefulset.decision import Members
 from vacate.kube.statefulsets import ordinal_of, unhealthy_ordinals
 from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.podrequests import request_for
-from vacate.sdk.turnstate import is_wanted
+from vacate.sdk.turnstate import is_wanted, needs_preparation
 
 READ_INTERVAL_SECONDS = 1.5
 """Seconds for which the members that wait share one read of their pods."""
@@ -37,13 +37,18 @@ class StatefulSetView:
         self._clock = deps.clock
         self._pods = deps.informers.informer(PODS, Pod, indexes=CONTROLLED).reader
         self._stateful_sets = deps.informers.informer(STATEFULSETS, StatefulSet).reader
-        self._requests = {one: deps.informers.requests(one).reader for one in served_dialects(deps.gates)}
+        self.requests = {one: deps.informers.requests(one) for one in served_dialects(deps.gates)}
         self._reads: dict[str, _Read] = {}
         self._granted: dict[str, str] = {}  # UIDs of pods that were handed over, with those of their sets
 
     def stateful_set_of(self, pod: Pod) -> StatefulSet | None:
         """The StatefulSet that the pod belongs to."""
         return statefulset_of(pod, self._stateful_sets)
+
+    def member(self, request: EvictionRequest) -> Pod | None:
+        """The pod that the request is about, if it is there, and is not about to go."""
+        pod = self._pods.get(request.metadata.namespace, request.pod_name)
+        return pod if needs_preparation(request, pod) else None
 
     def queue(self, stateful_set: StatefulSet) -> Members:
         """Who waits and who was handed over, by the caches and by what this process has just decided.
@@ -100,8 +105,8 @@ class StatefulSetView:
         """Those that go on, by whichever API."""
         meta = pod.metadata
         found = [
-            request_for(dialect, requests, meta.namespace, meta.name, meta.uid)
-            for dialect, requests in self._requests.items()
+            request_for(dialect, informer.reader, meta.namespace, meta.name, meta.uid)
+            for dialect, informer in self.requests.items()
         ]
         return [one for one in found if one is not None and not one.complete and is_wanted(one)]
 
