@@ -320,7 +320,9 @@ def test_a_drain_whose_plan_blocks_is_asked_about_on_a_terminal(
         with pytest.raises(SystemExit, match="1"):
             planned(ask=True)
     assert questions == ["The plan says that this drain would not finish well"]
-    assert "plan: WOULD BLOCK after 0s" in capsys.readouterr().err
+    shown = capsys.readouterr().err
+    assert "plan: WOULD BLOCK after 0s" in shown
+    assert "not read  jobs.batch: the plan does not know Jobs" in shown
     planned(ask=False)  # with --yes
     assert planned(ask=True, force=True).startswith("WOULD FINISH in ")
     assert len(questions) == 1

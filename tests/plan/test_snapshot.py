@@ -294,6 +294,9 @@ def test_a_snapshot_is_read_as_it_was_saved(tmp_path: Path) -> None:
     path = saved(tmp_path)
     assert load(path) == SAVED
     assert path.stat().st_mode & 0o077 == 0
+    path.chmod(0o644)
+    save(SAVED, path)
+    assert path.stat().st_mode & 0o077 == 0
 
 
 def document(**changes: Any) -> bytes:

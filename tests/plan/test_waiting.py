@@ -138,6 +138,33 @@ def test_what_the_last_pod_took_its_time_for_is_named() -> None:
     assert [round(step.seconds, -1) for step in row.last_pod_steps] == [60, 540, 30]
 
 
+OWNER = {"apiVersion": "example.com/v1", "kind": "Cluster", "name": "db", "uid": "c1", "controller": True}
+UNCOUNTED = {"conditions": [{"type": "DisruptionAllowed", "status": "False", "reason": "SyncFailed"}]}
+
+
+@pytest.mark.thorough(beyond=2)
+@pytest.mark.parametrize(
+    ("wanted", "status", "verdict"),
+    [
+        ({"max_unavailable": 1}, {"expectedPods": 3}, Verdict.BLOCKS),  # one of three is away already
+        ({"max_unavailable": 1}, UNCOUNTED, Verdict.BLOCKS),
+        ({"max_unavailable": 1}, {"expectedPods": 2}, Verdict.FINISHES),
+        ({"min_available": "60%"}, {"expectedPods": 3}, Verdict.BLOCKS),
+        ({"max_unavailable": "many"}, {"expectedPods": 2}, Verdict.BLOCKS),
+        ({"min_available": 1}, {"expectedPods": 3}, Verdict.FINISHES),
+        ({"max_unavailable": 1, "selector": {"app": "web"}}, UNCOUNTED, Verdict.FINISHES),
+    ],
+)
+def test_a_budget_counts_pods_of_a_controller_that_is_not_simulated_as_the_cluster_did(
+    wanted: dict[str, Any], status: Obj, verdict: Verdict
+) -> None:
+    owned = {"ownerReferences": [OWNER]}
+    other = lone(metadata={**owned, "name": "other", "uid": "p2"})
+    other["spec"]["nodeName"] = "node-2"
+    budget = (PODDISRUPTIONBUDGETS, pdb("lone", **wanted, metadata={"uid": "b"}, status=status))
+    assert planned(lone(metadata=owned), (PODS, other), budget, pace=Pace.FAST).verdict is verdict
+
+
 def test_what_is_due_by_itself() -> None:
     began = TAKEN
     assert last_moment(began) == began

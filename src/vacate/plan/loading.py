@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,6 +20,7 @@ from vacate.api.kinds import (
     NODES,
     PERSISTENTVOLUMECLAIMS,
     PERSISTENTVOLUMES,
+    PODDISRUPTIONBUDGETS,
     PODS,
     PRIORITYCLASSES,
     REPLICASETS,
@@ -27,8 +29,10 @@ from vacate.api.kinds import (
 )
 from vacate.api.objects import Obj, copied, dig
 from vacate.api.times import format_time
+from vacate.api.types import PodDisruptionBudget, condition
 from vacate.api.types.core import TERMINAL_PHASES
 from vacate.api.untyped import controller_of, has_condition, integer
+from vacate.client.codec import codec_for
 from vacate.embedded.apiserver.response.stored import encoder, key_of
 from vacate.embedded.nodes.nodeobjects import NodeShape
 from vacate.embedded.registry.strategies import strategy_for
@@ -36,6 +40,8 @@ from vacate.embedded.store.log import FIRST_REVISION, Record
 from vacate.errors import ConfigError
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.features import FeatureGates
+from vacate.kube.budgets import DISRUPTION_ALLOWED, SYNC_FAILED, desired_healthy, selects
+from vacate.kube.intorpercent import InvalidIntOrPercent
 from vacate.kube.scheduling.clusterview import HOSTNAME
 from vacate.plan.fields import WEBHOOKS
 from vacate.plan.snapshot import Snapshot
@@ -119,6 +125,8 @@ def load_objects(snapshot: Snapshot) -> Loaded:
     for kind, found in snapshot.objects.items():
         if kind is STATEFULSETS or kind is DAEMONSETS:
             objects += [(kind, _never_rolled_out(one)) for one in found]
+        elif kind is PODDISRUPTIONBUDGETS:
+            objects += [(kind, _counted(one, pods)) for one in found]
         elif kind is not PODS and kind not in WEBHOOKS:
             objects += [(kind, one) for one in found]
     objects += _missing_namespaces(snapshot, objects)
@@ -257,6 +265,29 @@ def _recreated(pod: Obj, owner: Obj) -> tuple[Obj, Obj]:
         "status": {"replicas": 1, "observedGeneration": 1},
     }
     return made, controller
+
+
+def _counted(budget: Obj, pods: Sequence[Obj]) -> Obj:
+    """The budget as the cluster counts it, where it has pods of controllers that are not simulated.
+
+    These controllers have no scale here from which to count. A budget that the cluster cannot count either
+    needs all of its pods.
+    """
+    typed = codec_for(PodDisruptionBudget).convert(budget)
+    if typed.spec.max_unavailable is None and isinstance(typed.spec.min_available, int):
+        return budget
+    namespace = typed.metadata.namespace
+    labels = [one["metadata"].get("labels", {}) for one in pods if one["metadata"]["namespace"] == namespace]
+    covered = [one for one in labels if selects(typed, one)]
+    if not any(OWNER_LABEL in one for one in covered):
+        return budget
+    refusal = condition(typed.status.conditions, DISRUPTION_ALLOWED)
+    needed = len(covered)
+    if refusal is None or refusal.reason != SYNC_FAILED:
+        with contextlib.suppress(InvalidIntOrPercent):
+            needed = desired_healthy(typed, typed.status.expected_pods)
+    rest = {key: value for key, value in budget["spec"].items() if key != "maxUnavailable"}
+    return {**budget, "spec": {**rest, "minAvailable": needed}}
 
 
 def _held_for_good(pod: Obj) -> Obj:

@@ -11,6 +11,7 @@ import datetime as dt
 import gzip
 import io
 import os
+import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,6 +23,7 @@ from vacate.api.kinds import EVICTIONREQUESTS, NODEMAINTENANCES, Kind
 from vacate.api.objects import Obj, copied, dig
 from vacate.api.times import format_time, parse_time
 from vacate.client.client import Client
+from vacate.client.privatefile import OWNER_ONLY
 from vacate.clock import Clock
 from vacate.embedded.schema import settle
 from vacate.errors import ConfigError, Forbidden, MethodNotAllowed, NotFound, VacateError
@@ -124,7 +126,9 @@ def save(snapshot: Snapshot, path: Path) -> None:
         "objects": {kind.resource: list(found) for kind, found in snapshot.objects.items()},
     }
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, OWNER_ONLY)
+        if stat.S_ISREG(os.fstat(handle).st_mode):
+            os.fchmod(handle, OWNER_ONLY)  # a file that was there keeps its mode otherwise
         with os.fdopen(handle, "wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
             packed.write(orjson.dumps(document))
     except OSError as error:

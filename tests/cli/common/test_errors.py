@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from vacate.cli.common.errors import FAILED, NOT_EMBEDDED, run_command_line
@@ -81,3 +85,15 @@ def test_what_the_image_has_not_is_one_line(capsys: pytest.CaptureFixture[str]) 
 
     assert run_command_line(run) == 1
     assert capsys.readouterr().err.startswith(f"error: {NOT_EMBEDDED}")
+
+
+def test_output_that_cannot_be_written_is_one_error() -> None:
+    """As on a full disk."""
+    command = "sys.exit(run_command_line(lambda: terminal.echo('a line')))"
+    code = f"import sys; from vacate.cli.common.errors import run_command_line, terminal; {command}"
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-c", code], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    shown = "error: the output cannot be written: No space left on device\n"
+    assert (ended.returncode, ended.stderr) == (FAILED, shown)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import errno
 import io
-import os
 import re
-import sys
 from collections.abc import Callable
 
 import click
@@ -44,9 +42,10 @@ def run_command_line(run: Callable[[], object]) -> int:
             terminal.error(NOT_EMBEDDED)
         return FAILED
     except OSError as error:
-        if error.errno == errno.EPIPE:
-            return _reader_gone()
-        terminal.trace(error)
+        if error.errno == errno.EPIPE:  # as behind `| head`
+            terminal.discard_output()
+        else:
+            terminal.trace(error)
         return FAILED
     except Exception as error:
         terminal.trace(error)
@@ -61,10 +60,3 @@ def _usage(error: click.ClickException) -> int:
     lines = shown.getvalue().removesuffix("\n").split("\n")
     terminal.echo_lines([re.sub("^Error: ", "error: ", line) for line in lines], err=True)
     return error.exit_code
-
-
-def _reader_gone() -> int:
-    """The output was closed, as behind `| head`: that ends the command without an error message."""
-    # The interpreter flushes at its end; what is left in the buffer must go somewhere.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return FAILED

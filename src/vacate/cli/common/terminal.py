@@ -9,7 +9,9 @@ command line to writing through this one.
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
+import os
 import shutil
 import sys
 import traceback
@@ -19,6 +21,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from vacate.cli.common.text import folded, safe
+from vacate.errors import ConfigError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -110,8 +113,19 @@ def _write(text: str, *, err: bool) -> None:
     shown = _encodable(text, err=err)
     if _live and is_terminal(err=err):
         _live[-1].print(shown, soft_wrap=True)
-    else:
+        return
+    try:
         click.echo(shown, err=err)
+    except OSError as error:
+        if err or error.errno == errno.EPIPE:
+            raise
+        discard_output()  # as on a full disk
+        raise ConfigError(f"the output cannot be written: {error.strerror}") from error
+
+
+def discard_output() -> None:
+    """Write nothing more to standard output, nor what is left in its buffer, as the interpreter would."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _encodable(text: str, *, err: bool) -> str:

@@ -135,7 +135,7 @@ def plan_drain(nodes: tuple[str, ...], selector: str, spec: Obj, reach: Connecti
     Where it would not finish the user is asked. The command ends here where the user does not agree, or
     cannot be asked.
     """
-    from vacate.cli.plan.text import verdict_line  # noqa: PLC0415
+    from vacate.cli.plan.text import unknown_lines, verdict_line  # noqa: PLC0415
     from vacate.plan.run import PlanOptions  # noqa: PLC0415
 
     snapshot = read_cluster(reach)
@@ -144,7 +144,8 @@ def plan_drain(nodes: tuple[str, ...], selector: str, spec: Obj, reach: Connecti
     if made is None or not whole:
         sys.exit(INTERRUPTED)
     verdict = verdict_line(made.outcome, made.decisive)
-    terminal.echo(f"plan: {verdict}", err=True)
+    unknown = unknown_lines(made.unknown, terminal.width(err=True))
+    terminal.echo_lines([f"plan: {verdict}", *unknown], err=True)
     planned = f"{plain(verdict, 500)}, planned at {format_time(snapshot.taken)}"
     code = exit_code(made.outcome.verdict)
     if not code or not ask:

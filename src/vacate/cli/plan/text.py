@@ -72,7 +72,7 @@ def plan_lines(
     ]
     for line in (*plan.assumptions, *_age(snapshot, now)):
         lines += wrapped(f"assumed   {line}", width, 0)
-    return lines + _unknown(plan.unknown, width)
+    return lines + unknown_lines(plan.unknown, width)
 
 
 def _age(snapshot: Snapshot, now: dt.datetime | None) -> list[str]:
@@ -98,7 +98,7 @@ def health_lines(health: Health, snapshot: Snapshot, width: int, *, everything: 
         for one in found[:limit]:
             lines += _finding(one, health.nodes, width)
         lines += _more(len(found), limit)
-    lines += ["", *_unknown(health.unknown, width)] if health.unknown else []
+    lines += ["", *unknown_lines(health.unknown, width)] if health.unknown else []
     return lines
 
 
@@ -128,7 +128,8 @@ def _sentence(one: Finding, width: int) -> list[str]:
     return [*wrapped(f"→ {one.remedy}", width, 4), *(f"      {command}" for command in one.commands)]
 
 
-def _unknown(unknown: Mapping[str, str], width: int) -> list[str]:
+def unknown_lines(unknown: Mapping[str, str], width: int) -> list[str]:
+    """What could not be read, and what is not known for that reason."""
     return [
         line
         for what, why in unknown.items()
