@@ -36,7 +36,7 @@ from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.embedded.apiserver.server import ApiServer
 from vacate.embedded.cluster.apiserver import ServerParts, open_server
 from vacate.embedded.store.memory import MemoryLog
-from vacate.entropy import seeded_entropy
+from vacate.entropy import Entropy, seeded_entropy
 from vacate.kube.exclusivevolumes import ATTACHMENT, EXCLUSIVE
 from vacate.testing.builders import node as build_node
 from vacate.testing.builders import pod as build_pod
@@ -95,6 +95,7 @@ class Scene:
         self._listening = contextlib.AsyncExitStack()
         self.past = Past()
         self._way: Freezing
+        self._site: Site
         self.admin: Client
         self.controller: Client  # who alone writes the stages of requests
         self.server: WebServer
@@ -121,9 +122,12 @@ class Scene:
         client = Client(self._way)
         feed = Feed(client, _CLOCK, seeded_entropy(2), context="prod-eu-1", program="vacate", user="admin")
         await self._stack.enter_async_context(feed.running())
-        site = Site(feed, reads_of(Cluster(client, "default", _CLOCK), run_at(Connection())))
-        self.visitors = OneBrowser(site, seeded_entropy(3))
-        self.server = WebServer(self.visitors, seeded_entropy(4))
+        self._site = Site(feed, reads_of(Cluster(client, "default", _CLOCK), run_at(Connection())))
+        self._serve(seeded_entropy(3))
+
+    def _serve(self, entropy: Entropy) -> None:
+        self.visitors = OneBrowser(self._site, entropy)
+        self.server = WebServer(self.visitors, entropy)
 
     def listen(self) -> None:
         """Serve the pages, again under the same port if they were before."""
@@ -138,6 +142,12 @@ class Scene:
     def stop_listening(self) -> None:
         """As if the program were gone."""
         self.run(self._listening.aclose())
+
+    def start_again(self) -> None:
+        """Another program under the same port, which has another token and knows no cookie."""
+        self.stop_listening()
+        self._serve(seeded_entropy(5))
+        self.listen()
 
     def close(self) -> None:
         """End it."""

@@ -32,6 +32,7 @@ from vacate.entropy import seeded_entropy, system_entropy
 from vacate.errors import TransportError
 from vacate.testing.builders import pod as build_pod
 from vacate.web import feed
+from vacate.web import snapshot as snapshot_module
 from vacate.web.actions import Outcome
 from vacate.web.components import Page
 from vacate.web.feed import ASK_SECONDS, Feed
@@ -289,6 +290,19 @@ async def test_so_does_what_the_library_answers_and_what_a_defect_leaves() -> No
             assert one.headers["Cache-Control"] == "no-store"
             assert one.headers["X-Frame-Options"] == "DENY"
         assert "This page cannot be shown" in await wrong[2].text()
+
+
+async def test_what_is_around_every_page_does_not_lose_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The navigation counts causes: where that has a defect, pages without causes are shown, and say so."""
+
+    def broken(*_: object, **__: object) -> tuple[()]:
+        raise OverflowError("date value out of range")
+
+    monkeypatch.setattr(snapshot_module, "causes_of", broken)
+    async with web() as page:
+        await page.enter()
+        assert "This page cannot be shown" in await page.text("/drains")
+        assert "This page cannot be shown" not in await page.text("/plan")
 
 
 async def test_a_page_that_is_no_tree_does_not_lose_the_others() -> None:

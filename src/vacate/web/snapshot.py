@@ -86,12 +86,11 @@ class Snapshot:
 
     @cached_property
     def requests_by_pod(self) -> Mapping[str, EvictionRequest]:
-        """The request about each pod, by the pod's UID; one that goes on is preferred to one that is over."""
-        found: dict[str, EvictionRequest] = {}
+        """The request about each pod, by the pod's UID: the one that decides."""
+        found: dict[str, list[EvictionRequest]] = {}
         for one in self.requests:
-            if one.pod_uid not in found or found[one.pod_uid].complete:
-                found[one.pod_uid] = one
-        return found
+            found.setdefault(one.pod_uid, []).append(one)
+        return {uid: one for uid, alike in found.items() if (one := deciding(alike)) is not None}
 
     @cached_property
     def causes(self) -> Sequence[Cause]:

@@ -25,6 +25,7 @@ from vacate.web.components import (
     row,
     section,
     table,
+    unmatched,
     verdict,
 )
 from vacate.web.markup import Element, el
@@ -67,10 +68,10 @@ def blockers_page(snapshot: Snapshot, query: str = "") -> Page:
         else None,
         causes_section(snapshot, found),
         _who_waits(snapshot, found) if found else None,
-        el("p", "dim", "No cause matches the filter.") if causes and not found else None,
+        unmatched(query, found, "cause") if causes else None,
         None if causes else _what_would(snapshot),
     ]
-    title = f"▲ {counted(len(stuck), 'needs', 'need')} you: Blockers" if stuck else "Blockers"
+    title = f"{counted(len(stuck), 'needs', 'need')} you: Blockers" if stuck else "Blockers"
     return page_of(title, "blockers", main)
 
 

@@ -83,7 +83,7 @@ def idle_page(snapshot: Snapshot, finished: Element | None) -> Page:
         finished,
         el("div", "two", how, el("div", "", _key()), key="first-drain"),
     )
-    title = f"▲ {counted(len(held), 'needs', 'need')} you: Drains" if held else "Drains"
+    title = f"{counted(len(held), 'needs', 'need')} you: Drains" if held else "Drains"
     return page_of(title, "drains", main)
 
 

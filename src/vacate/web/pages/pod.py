@@ -60,9 +60,8 @@ def pod_page(
         _turns(snapshot, request, explanation),
         _last_columns(snapshot, request, explanation),
     ]
-    mark = "▲ " if shape == STUCK else ""
     word = explanation.stage.value if explanation.stage else "Pod"
-    return page_of(f"{mark}{word}: {name}", "requests", main)
+    return page_of(f"{word}: {name}", "requests", main)
 
 
 def pod_shape(explanation: Explanation, request: EvictionRequest | None, held: Sequence[Cause]) -> str:
