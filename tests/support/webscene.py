@@ -254,11 +254,11 @@ async def broken_cluster(one: Scene) -> None:
             "claimRef": {"namespace": "payments", "name": "data-orders-0", "uid": "u"},
         },
     })  # fmt: skip
-    await _manager(client)
+    await manager(client)
 
 
-async def _manager(client: Client) -> None:
-    """One that works: without it, that would be what the pages say first."""
+async def manager(client: Client) -> None:
+    """The Lease of one that works: without it, that is what the pages say first."""
     lease = {
         "holderIdentity": "vacate-manager-0",
         "leaseDurationSeconds": 3600,
@@ -300,13 +300,13 @@ async def busy_cluster(one: Scene) -> None:
     rows += [_row("worker-41", "Draining", 24, 12, 5), _row("worker-42", "Draining", 20, 19, 4)]
     rows += [{"name": name, "phase": "Pending", "message": "waits for its turn"} for name in names[42:]]
     status = {
-        "phase": "Draining", "nodesTotal": 60, "nodesDrained": 40, "podsTotal": 844, "podsEvicted": 831,
-        "percent": 67, "nodes": rows, "estimatedFinishTime": ago(-41),
+        "phase": "Draining", "observedGeneration": 1, "nodesTotal": 60, "nodesDrained": 40,
+        "podsTotal": 844, "podsEvicted": 831, "percent": 67, "nodes": rows, "estimatedFinishTime": ago(-41),
     }  # fmt: skip
     spec = {"nodes": names, "reason": "Kernel 6.12 security update", "maxNodes": 2}
     await write(client, NODEMAINTENANCES, _maintenance("kernel-6-12", spec), status)
     one.past.behind = dt.timedelta()
-    await _manager(client)
+    await manager(client)
 
 
 async def _request(
@@ -339,8 +339,8 @@ async def _maintenances(client: Client) -> None:
     spec = {"nodes": nodes, "reason": f"Kernel 6.12 security update {HOSTILE}", "maxNodes": 3}
     await write(client, NODEMAINTENANCES, _maintenance("kernel-6-12", spec), drain_status())
     rows = [_row(f"edge-{number}", "Drained", 9, 9, 400 - number) for number in range(3)]
-    done = {"phase": "Drained", "nodesTotal": 3, "nodesDrained": 3, "podsTotal": 27, "podsEvicted": 27,
-            "percent": 100, "nodes": rows}  # fmt: skip
+    done = {"phase": "Drained", "observedGeneration": 1, "nodesTotal": 3, "nodesDrained": 3,
+            "podsTotal": 27, "podsEvicted": 27, "percent": 100, "nodes": rows}  # fmt: skip
     spec = {"nodes": [row["name"] for row in rows], "reason": "Firmware"}
     await write(client, NODEMAINTENANCES, _maintenance("firmware", spec), done)
 
@@ -389,7 +389,7 @@ def drain_status() -> Obj:
     }  # fmt: skip
     return {
         "phase": "Blocked", "message": "1 of 8 nodes drained, 3 blockers", "nodesTotal": 8, "nodesDrained": 1,
-        "podsTotal": 85, "podsEvicted": 68, "percent": 35, "nodes": rows,
+        "observedGeneration": 1, "podsTotal": 85, "podsEvicted": 68, "percent": 35, "nodes": rows,
         "blockers": [budget, silent, waits], "blockersTotal": 3,
     }  # fmt: skip
 

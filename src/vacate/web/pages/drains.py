@@ -35,9 +35,9 @@ from vacate.web.components import (
 )
 from vacate.web.markup import Content, Element, el
 from vacate.web.pages.cards import causes_section
-from vacate.web.pages.drainsection import concerns, counted_fold, drain_section, is_under_way, node_shape
+from vacate.web.pages.drainsection import concerns, counted_fold, drain_section, node_shape
 from vacate.web.pages.idle import idle_page
-from vacate.web.snapshot import Snapshot
+from vacate.web.snapshot import Snapshot, is_under_way
 
 _FEW = 3  # drains are found without a filter
 
@@ -71,7 +71,8 @@ def drain_page(snapshot: Snapshot, name: str, acts: Content = None) -> Page | No
     if one is None:
         return None
     causes = [
-        cause for cause in snapshot.causes if any(concerns(row.name, cause) for row in one.status.nodes)
+        *(snapshot.of_manager if is_under_way(one) else ()),
+        *(cause for cause in snapshot.causes if any(concerns(row.name, cause) for row in one.status.nodes)),
     ]
     stuck = [cause for cause in causes if cause.needs_person]
     main = [

@@ -52,7 +52,7 @@ from vacate.web.pages.cards import causes_section
 from vacate.web.pages.drainsection import WORDS, node_shape
 from vacate.web.pages.pod import request_shape
 from vacate.web.pages.volumes import HeldVolume, held_volumes, volumes_section
-from vacate.web.snapshot import Snapshot
+from vacate.web.snapshot import Snapshot, is_under_way
 
 _SHAPES = {NODE_DOWN: STUCK, FENCED: DONE, SHUTTING_DOWN: MOVE, NOT_READY: SELF, READY: DONE}
 _WORDS = {NODE_DOWN: "Lost", FENCED: "Fenced", SHUTTING_DOWN: "Shutting down", NOT_READY: "Not ready"}
@@ -148,6 +148,8 @@ def node_page(snapshot: Snapshot, name: str, acts: Content = None) -> Page | Non
         for one in snapshot.causes
         if any(who.node == name for who in one.waiting)
     ]
+    if drain is not None and is_under_way(drain):
+        causes = [*snapshot.of_manager, *causes]
     pods = snapshot.pods_by_node.get(name, [])
     found = node_rows([node], pods, snapshot.policies, snapshot.now)[0]
     volumes = [one for one in held_volumes(snapshot) if one.node == name]
@@ -185,6 +187,7 @@ def _verdict(
             return verdict(STUCK, stuck, f"{headline}.", acts=acts)
         return verdict(_SHAPES[found.state], headline, _sentence(found.message), acts=acts)
     shape = node_shape(progress, snapshot.stuck_nodes)
+    shape = STUCK if snapshot.of_manager and shape != DONE else shape
     counts = f"{progress.pods_evicted} of {counted(progress.pods_total, 'pod is', 'pods are')} gone"
     if shape == DONE:
         return verdict(DONE, f"{name} is drained: {counts}", acts=acts)

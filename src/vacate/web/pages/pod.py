@@ -51,6 +51,8 @@ def pod_page(
     if request is not None and explanation.request != request.metadata.name:
         request = None  # the caches and the explanation are of different moments
     held = snapshot.causes_by_pod.get((namespace, name), ())
+    if request is not None and not request.complete:
+        held = (*snapshot.of_manager, *held)
     shape = pod_shape(explanation, request, held)
     headline = explanation.headline.removesuffix(".")
     main = [

@@ -33,6 +33,7 @@ from vacate.web.components import (
     verdict,
 )
 from vacate.web.markup import Content, Element, el
+from vacate.web.pages.cards import causes_section
 from vacate.web.pages.pod import request_shape
 from vacate.web.snapshot import Snapshot
 
@@ -50,7 +51,8 @@ def requests_page(snapshot: Snapshot, query: str = "") -> Page:
     going.sort(key=lambda pair: (_ORDER.index(pair[1]) if pair[1] in _ORDER else 9, _age(snapshot, pair[0])))
     over = [(one, shape) for one, shape in shaped if one.complete]
     main: list[Element | None] = [
-        _verdict(open_, stuck, len(every) - open_),
+        _verdict(snapshot, open_, stuck, len(every) - open_),
+        causes_section(snapshot, snapshot.of_manager),
         filter_box("/requests", query, "Filter by pod, namespace, node, stage or requester")
         if snapshot.requests or query
         else None,
@@ -82,7 +84,9 @@ def _pod_node(snapshot: Snapshot, request: EvictionRequest) -> str:
     return pod.spec.node_name if pod else ""
 
 
-def _verdict(going: int, stuck: int, over: int) -> Element:
+def _verdict(snapshot: Snapshot, going: int, stuck: int, over: int) -> Element:
+    if going and snapshot.of_manager:
+        return verdict(STUCK, f"Stuck: {counted(going, 'eviction waits', 'evictions wait')} for a manager")
     if stuck:
         return verdict(
             STUCK,
