@@ -238,7 +238,8 @@ BLOCKED = {
 
 async def drain(admin: Client, status: Obj) -> None:
     made = await admin.create(NODEMAINTENANCES, maintenance())
-    await admin.update(NODEMAINTENANCES, {**made, "status": status}, subresource="status")
+    seen = {"observedGeneration": 1, **status}  # a manager has seen it
+    await admin.update(NODEMAINTENANCES, {**made, "status": seen}, subresource="status")
 
 
 async def test_the_token_lets_one_browser_in_once() -> None:

@@ -98,7 +98,8 @@ class Snapshot:
         found: dict[str, list[EvictionRequest]] = {}
         for one in self.requests:
             found.setdefault(one.pod_uid, []).append(one)
-        return {uid: one for uid, alike in found.items() if (one := deciding(alike)) is not None}
+        chosen = ((uid, deciding(alike)) for uid, alike in found.items())
+        return {uid: request for uid, request in chosen if request is not None}
 
     @cached_property
     def causes(self) -> Sequence[Cause]:
