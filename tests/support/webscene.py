@@ -36,7 +36,7 @@ from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.embedded.apiserver.server import ApiServer
 from vacate.embedded.cluster.apiserver import ServerParts, open_server
 from vacate.embedded.store.memory import MemoryLog
-from vacate.entropy import seeded_entropy
+from vacate.entropy import Entropy, seeded_entropy
 from vacate.kube.exclusivevolumes import ATTACHMENT, EXCLUSIVE
 from vacate.testing.builders import node as build_node
 from vacate.testing.builders import pod as build_pod
@@ -95,6 +95,7 @@ class Scene:
         self._listening = contextlib.AsyncExitStack()
         self.past = Past()
         self._way: Freezing
+        self._site: Site
         self.admin: Client
         self.controller: Client  # who alone writes the stages of requests
         self.server: WebServer
@@ -121,9 +122,12 @@ class Scene:
         client = Client(self._way)
         feed = Feed(client, _CLOCK, seeded_entropy(2), context="prod-eu-1", program="vacate", user="admin")
         await self._stack.enter_async_context(feed.running())
-        site = Site(feed, reads_of(Cluster(client, "default", _CLOCK), run_at(Connection())))
-        self.visitors = OneBrowser(site, seeded_entropy(3))
-        self.server = WebServer(self.visitors, seeded_entropy(4))
+        self._site = Site(feed, reads_of(Cluster(client, "default", _CLOCK), run_at(Connection())))
+        self._serve(seeded_entropy(3))
+
+    def _serve(self, entropy: Entropy) -> None:
+        self.visitors = OneBrowser(self._site, entropy)
+        self.server = WebServer(self.visitors, entropy)
 
     def listen(self) -> None:
         """Serve the pages, again under the same port if they were before."""
@@ -138,6 +142,12 @@ class Scene:
     def stop_listening(self) -> None:
         """As if the program were gone."""
         self.run(self._listening.aclose())
+
+    def start_again(self) -> None:
+        """Another program under the same port, which has another token and knows no cookie."""
+        self.stop_listening()
+        self._serve(seeded_entropy(5))
+        self.listen()
 
     def close(self) -> None:
         """End it."""
@@ -244,11 +254,11 @@ async def broken_cluster(one: Scene) -> None:
             "claimRef": {"namespace": "payments", "name": "data-orders-0", "uid": "u"},
         },
     })  # fmt: skip
-    await _manager(client)
+    await manager(client)
 
 
-async def _manager(client: Client) -> None:
-    """One that works: without it, that would be what the pages say first."""
+async def manager(client: Client) -> None:
+    """The Lease of one that works: without it, that is what the pages say first."""
     lease = {
         "holderIdentity": "vacate-manager-0",
         "leaseDurationSeconds": 3600,
@@ -290,13 +300,13 @@ async def busy_cluster(one: Scene) -> None:
     rows += [_row("worker-41", "Draining", 24, 12, 5), _row("worker-42", "Draining", 20, 19, 4)]
     rows += [{"name": name, "phase": "Pending", "message": "waits for its turn"} for name in names[42:]]
     status = {
-        "phase": "Draining", "nodesTotal": 60, "nodesDrained": 40, "podsTotal": 844, "podsEvicted": 831,
-        "percent": 67, "nodes": rows, "estimatedFinishTime": ago(-41),
+        "phase": "Draining", "observedGeneration": 1, "nodesTotal": 60, "nodesDrained": 40,
+        "podsTotal": 844, "podsEvicted": 831, "percent": 67, "nodes": rows, "estimatedFinishTime": ago(-41),
     }  # fmt: skip
     spec = {"nodes": names, "reason": "Kernel 6.12 security update", "maxNodes": 2}
     await write(client, NODEMAINTENANCES, _maintenance("kernel-6-12", spec), status)
     one.past.behind = dt.timedelta()
-    await _manager(client)
+    await manager(client)
 
 
 async def _request(
@@ -329,8 +339,8 @@ async def _maintenances(client: Client) -> None:
     spec = {"nodes": nodes, "reason": f"Kernel 6.12 security update {HOSTILE}", "maxNodes": 3}
     await write(client, NODEMAINTENANCES, _maintenance("kernel-6-12", spec), drain_status())
     rows = [_row(f"edge-{number}", "Drained", 9, 9, 400 - number) for number in range(3)]
-    done = {"phase": "Drained", "nodesTotal": 3, "nodesDrained": 3, "podsTotal": 27, "podsEvicted": 27,
-            "percent": 100, "nodes": rows}  # fmt: skip
+    done = {"phase": "Drained", "observedGeneration": 1, "nodesTotal": 3, "nodesDrained": 3,
+            "podsTotal": 27, "podsEvicted": 27, "percent": 100, "nodes": rows}  # fmt: skip
     spec = {"nodes": [row["name"] for row in rows], "reason": "Firmware"}
     await write(client, NODEMAINTENANCES, _maintenance("firmware", spec), done)
 
@@ -379,7 +389,7 @@ def drain_status() -> Obj:
     }  # fmt: skip
     return {
         "phase": "Blocked", "message": "1 of 8 nodes drained, 3 blockers", "nodesTotal": 8, "nodesDrained": 1,
-        "podsTotal": 85, "podsEvicted": 68, "percent": 35, "nodes": rows,
+        "observedGeneration": 1, "podsTotal": 85, "podsEvicted": 68, "percent": 35, "nodes": rows,
         "blockers": [budget, silent, waits], "blockersTotal": 3,
     }  # fmt: skip
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import datetime as dt
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import click
 import pytest
+from msgspec.structs import replace as change
 
 from vacate.api.objects import Obj
+from vacate.api.times import parse_time
 from vacate.api.types import Node, Pod, PodDisruptionBudget
+from vacate.api.types.fencingpolicy import FencingPolicy
 from vacate.api.types.nodemaintenance import NodeMaintenance
 from vacate.cli.common.serveroptions import site_address
 from vacate.client.codec import codec_for
@@ -17,6 +22,7 @@ from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.install.check.findings import Finding, State
 from vacate.install.manifests.grafana import dashboard
 from vacate.testing.builders import node, pod
+from vacate.views.explanation import explanation_of
 from vacate.web.actions import CANCEL_DRAIN, DRAIN, Outcome
 from vacate.web.components import Page, local_times
 from vacate.web.markup import Element, el, link_away, parts_of, to_html
@@ -26,8 +32,10 @@ from vacate.web.pages.drains import drains_page
 from vacate.web.pages.fencing import fencing_page
 from vacate.web.pages.frame import body_of, document
 from vacate.web.pages.health import health_page
-from vacate.web.pages.node import nodes_page
-from vacate.web.pages.pod import of_drains
+from vacate.web.pages.interceptors import interceptors_page
+from vacate.web.pages.node import node_page, nodes_page
+from vacate.web.pages.plan import PlanRun, plan_page
+from vacate.web.pages.pod import of_drains, pod_page
 from vacate.web.pages.requests import requests_page
 from vacate.web.site import trouble
 from vacate.web.snapshot import Snapshot
@@ -124,6 +132,44 @@ def test_a_filter_chooses_rows_and_not_the_verdict() -> None:
     assert "2 nodes are lost" in shown
     assert "vacate fence a-1" in shown
     assert "vacate fence b-1" not in shown
+
+
+@pytest.mark.parametrize("make", [requests_page, fencing_page, nodes_page, interceptors_page, drains_page])
+def test_a_filter_that_leaves_nothing_says_so_and_changes_no_title(
+    make: Callable[..., Page],
+) -> None:
+    held, row = blocked(), {"name": "node-1", "phase": "Draining"}
+    silent = pod("db-1", node="node-1", interceptors=["backup.example.com"], stored=True)
+    drain = {"metadata": {"name": "kernel"}, "spec": {"nodes": ["node-1"]}, "status": {"nodes": [row]}}
+    whole = replace(
+        held,
+        pods=[*held.pods, codec_for(Pod).convert(silent)],
+        nodes=[codec_for(Node).convert(node("node-1"))],
+        maintenances=[codec_for(NodeMaintenance).convert(drain)],
+    )
+    page, filtered = make(whole), make(whole, query="no such name")
+    assert filtered.title == page.title
+    assert text(filtered.main[0]) == text(page.main[0])
+    assert "matches the filter." in text(filtered)
+    assert "matches the filter." not in text(page)
+
+
+def test_a_page_whose_verdict_needs_a_person_says_so_in_its_title() -> None:
+    fence = {"name": "a", "phase": "Failed", "message": "no answer"}
+    policy = codec_for(FencingPolicy).convert({"metadata": {"name": "rack"}, "status": {"nodes": [fence]}})
+    held = replace(blocked(), nodes=[codec_for(Node).convert(node("node-1"))])
+    for page in (
+        fencing_page(Snapshot(NOW, policies=[policy])),
+        requests_page(held),
+        node_page(held, "node-1"),
+        plan_page(held, ["node-1"], PlanRun(Outcome(5, "blocks"))),
+        trouble("This page cannot be shown", "no answer"),
+    ):
+        assert page is not None
+        assert page.title.startswith("▲ ")
+        assert not page.title.startswith("▲ ▲")
+    assert "Stuck: 1 cause needs you" in text(node_page(held, "node-1") or el("p"))
+    assert not requests_page(Snapshot(NOW)).title.startswith("▲")
 
 
 def test_a_filter_of_blockers_chooses_rows_and_not_the_verdict() -> None:
@@ -241,6 +287,42 @@ def test_times_in_sentences_are_those_of_the_reader(sentence: str, moment: str) 
 @pytest.mark.parametrize("sentence", ["", "at 25:00:00 UTC", "2026-13-41 00:00:00 UTC", "00:00:00 UTCX <b>"])
 def test_what_is_no_time_stays_as_it_is(sentence: str) -> None:
     assert "".join(map(str, local_times(sentence, NOW))) == sentence
+
+
+@pytest.fixture(params=["UTC", "America/New_York", "Pacific/Kiritimati"])
+def zone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The time zone of the machine."""
+    monkeypatch.setenv("TZ", request.param)
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.usefixtures("zone")
+@pytest.mark.parametrize("stamp", ["0001-01-01T00:00:00Z", "9998-12-31T23:59:59Z"])
+def test_no_time_that_others_write_is_a_defect(stamp: str) -> None:
+    """A heartbeat, the time of a condition and a message; the first one is what Go writes for no time."""
+    held, moment = blocked(), parse_time(stamp)
+    request, (first,) = held.requests[0], held.requests[0].status.conditions
+    odd = f"since 9999-12-31 23:59:59 UTC, or {stamp.replace('T', ' ').replace('Z', ' UTC')}"
+    first = change(first, last_transition_time=moment, reason="Intercepting")
+    over = change(first, type="Complete", reason="Evicted")
+    for conditions in ([first], [first, over]):
+        status = change(
+            request.status, conditions=conditions, heartbeat_time=moment, message=odd,
+            active_interceptor_name="a.b", expected_interceptor_finish_time=moment,
+        )  # fmt: skip
+        changed = change(request, status=status)
+        snapshot = replace(held, requests=[changed])
+        explanation = explanation_of(changed, held.pods[0], now=NOW)
+        for page in (
+            requests_page(snapshot),
+            interceptors_page(snapshot),
+            blockers_page(snapshot),
+            pod_page(snapshot, "default", "db-0", explanation),
+        ):
+            assert len(to_html(body_of(snapshot, page))) < 100_000
 
 
 def test_the_request_of_a_drain_is_cancelled_with_the_drain() -> None:

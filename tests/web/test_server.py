@@ -17,8 +17,19 @@ from aiohttp import ClientPayloadError, ClientResponse
 from aiohttp.test_utils import BaseTestServer, TestClient, TestServer
 from yarl import URL
 
+from support.waiting import LIMIT
+from support.webscene import manager, write
 from vacate.api.identity import MASTERS, service_account_user
-from vacate.api.kinds import EVENTS, EVICTIONREQUESTS, NODEMAINTENANCES, NODES, PODS, ROLEBINDINGS, ROLES
+from vacate.api.kinds import (
+    EVENTS,
+    EVICTIONREQUESTS,
+    LEASES,
+    NODEMAINTENANCES,
+    NODES,
+    PODS,
+    ROLEBINDINGS,
+    ROLES,
+)
 from vacate.api.objects import Obj
 from vacate.api.times import format_time
 from vacate.cli.common.connection import Cluster, Connection
@@ -30,8 +41,10 @@ from vacate.embedded.cluster.apiserver import ServerParts, open_server
 from vacate.embedded.store.memory import MemoryLog
 from vacate.entropy import seeded_entropy, system_entropy
 from vacate.errors import TransportError
+from vacate.testing.builders import node as build_node
 from vacate.testing.builders import pod as build_pod
 from vacate.web import feed
+from vacate.web import snapshot as snapshot_module
 from vacate.web.actions import Outcome
 from vacate.web.components import Page
 from vacate.web.feed import ASK_SECONDS, Feed
@@ -171,12 +184,13 @@ async def web(peer: Peer | None = None, late: str = "") -> AsyncIterator[Web]:
     visitors = OneBrowser(site, system_entropy())
     try:
         async with (
-            asyncio.timeout(60),
+            asyncio.timeout(LIMIT),
             followed.running(),
             TestServer(WebServer(visitors, seeded_entropy(4)).application()) as listening,
             make_browser(listening) as browser,
         ):
             assert listening.port is not None
+            await manager(admin)
             visitors.opened(listening.port)
             while not late and followed.snapshot().reading:
                 await CLOCK.sleep(0.02)
@@ -224,7 +238,8 @@ BLOCKED = {
 
 async def drain(admin: Client, status: Obj) -> None:
     made = await admin.create(NODEMAINTENANCES, maintenance())
-    await admin.update(NODEMAINTENANCES, {**made, "status": status}, subresource="status")
+    seen = {"observedGeneration": 1, **status}  # a manager has seen it
+    await admin.update(NODEMAINTENANCES, {**made, "status": seen}, subresource="status")
 
 
 async def test_the_token_lets_one_browser_in_once() -> None:
@@ -289,6 +304,48 @@ async def test_so_does_what_the_library_answers_and_what_a_defect_leaves() -> No
             assert one.headers["Cache-Control"] == "no-store"
             assert one.headers["X-Frame-Options"] == "DENY"
         assert "This page cannot be shown" in await wrong[2].text()
+
+
+async def test_a_drain_that_no_manager_works_on_is_called_stuck_on_every_page() -> None:
+    async with web() as page:
+        await page.enter()
+        rows = [{"name": "node-1", "phase": "Draining"}]
+        status = {"phase": "Draining", "observedGeneration": 1, "nodesTotal": 1, "nodes": rows}
+        await page.admin.create(NODES, build_node("node-1"))
+        await write(page.admin, NODEMAINTENANCES, maintenance(), status)
+        await page.text_with("/drains", "and nothing is stuck")
+        async with page.stream("/drains") as stream:
+            gone = {"spec": {"holderIdentity": ""}}
+            await page.admin.patch(LEASES, "vacate-manager", gone, "default")
+            await stream.until("No manager works")
+            for path in ("/drains", "/drains/drain-a", "/blockers", "/nodes/node-1"):
+                shown = await page.text(path)
+                assert "<title>▲ " in shown
+                assert "No manager works" in shown
+                assert "vacate up" in shown, "what helps on an embedded cluster"
+            await page.admin.delete(NODEMAINTENANCES, "drain-a")
+            await stream.until("Nothing is stuck, and nothing is draining")
+            assert "No manager works" in await page.text("/drains"), "although nothing waits for it"
+            back = {"spec": {"holderIdentity": "vacate-manager-1"}}
+            await page.admin.patch(LEASES, "vacate-manager", back, "default")
+            while "No manager works" in await page.text("/drains"):
+                await CLOCK.sleep(0.02)
+
+
+async def test_what_is_around_every_page_does_not_lose_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The navigation counts causes: where that has a defect, pages without causes are shown, and say so."""
+
+    def broken(maintenances: Sequence[object], *_: object, **__: object) -> tuple[()]:
+        if maintenances:
+            raise OverflowError("date value out of range")
+        return ()
+
+    monkeypatch.setattr(snapshot_module, "causes_of", broken)
+    async with web() as page:
+        await page.enter()
+        await page.admin.create(NODEMAINTENANCES, maintenance())
+        await page.text_with("/drains", "This page cannot be shown")
+        assert "What would a drain come to?" in await page.text("/plan")
 
 
 async def test_a_page_that_is_no_tree_does_not_lose_the_others() -> None:

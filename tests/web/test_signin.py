@@ -13,6 +13,7 @@ import pytest
 from aiohttp import ClientPayloadError, ClientResponse, ClientSession, DummyCookieJar
 from aiohttp.test_utils import TestServer
 
+from support.waiting import LIMIT
 from vacate.api.identity import MASTERS
 from vacate.api.kinds import NODES
 from vacate.cli.common.connection import Cluster
@@ -121,7 +122,7 @@ async def pages(hosts: tuple[str, ...] = ()) -> AsyncIterator[Pages]:
     server = WebServer(SignIn(users, CLOCK, system_entropy(), hosts), seeded_entropy(5))
     try:
         async with (
-            asyncio.timeout(60),
+            asyncio.timeout(LIMIT),
             TestServer(server.application()) as listening,
             ClientSession(cookie_jar=DummyCookieJar()) as session,
         ):

@@ -23,6 +23,7 @@ from vacate.api.types.nodemaintenance import (
 )
 from vacate.api.types.policy import PodDisruptionBudget
 from vacate.kube.budgets import selects
+from vacate.views.managerhealth import ManagerHealth, ManagerState
 from vacate.views.model import Remedy
 from vacate.views.phrases import advice, clock, counted
 from vacate.views.replacing import interceptors_on
@@ -161,6 +162,24 @@ def causes_of(
     return tuple(sorted(found, key=lambda one: (not one.needs_person, one.since or LATEST, one.key)))
 
 
+def manager_cause(health: ManagerHealth) -> Cause:
+    """That no manager works on what waits for one, which no blocker can say: managers write those."""
+    return Cause(
+        kind="Manager",
+        namespace="",
+        name="",
+        heading=Heading("", "", _MANAGERS.get(health.state, "The manager does not work")),
+        since=None,
+        needs_person=True,
+        end=None,
+        message=health.text,
+        remedies=health.remedies,
+        waiting=(),
+        more=(),
+        otherwise="No drain and no eviction goes on.",
+    )
+
+
 def draining_nodes(maintenance: NodeMaintenance) -> list[str]:
     """The nodes that are drained, or will be: their pods wait, or will."""
     if maintenance.metadata.deletion_timestamp is not None:
@@ -264,6 +283,13 @@ _PODS = {
     "DaemonSetPod": "{pods} of DaemonSets would come back",
     "NotAdmitted": "The request for {pods} is not processed",
     "RequestPinned": "The request for {pods} is over and cannot be replaced",
+}
+_MANAGERS = {
+    ManagerState.ABSENT: "No manager works",
+    ManagerState.STOPPED: "No manager works",
+    ManagerState.UNKNOWN: "Perhaps no manager works",
+    ManagerState.HELD_UP: "The manager is held up",
+    ManagerState.SILENT: "The manager reports nothing",
 }
 _OF_NODE = frozenset({*_NODES, "CordonRefused", "ReleaseRefused", "ConditionsRefused"})
 

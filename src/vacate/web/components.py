@@ -18,6 +18,7 @@ STUCK, MOVE, SELF, WAIT, DONE, STAY, OVER = "stuck", "move", "self", "wait", "do
 
 _CLASSES = {STUCK: "chip stuck", MOVE: "chip move", WAIT: "chip wait", DONE: "chip done"}
 _TINT = {STUCK: "is-stuck", MOVE: "is-move"}
+_SHAPE = "data-shape"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +32,10 @@ class Page:
 
 
 def page_of(title: str, nav: str, main: Iterable[Element | None], *, still: bool = False) -> Page:
-    """The page with those of its parts that there are."""
-    return Page(title, nav, tuple(one for one in main if one is not None), still)
+    """The page with those of its parts that there are; its title is marked where its verdict is."""
+    found = tuple(one for one in main if one is not None)
+    stuck = any(one.attributes.get(_SHAPE) == STUCK for one in found)
+    return Page(f"▲ {title}" if stuck else title, nav, found, still)
 
 
 def icon(shape: str, classes: str = "") -> Element:
@@ -54,6 +57,7 @@ def verdict(shape: str, headline: str, *lead: Content, acts: Content = None) -> 
         el("p", "lead", *lead) if lead else None,
         el("div", "acts", acts) if acts else None,
         key="verdict",
+        data_shape=shape,
     )
 
 
@@ -73,16 +77,17 @@ def duration(length: dt.timedelta) -> str:
     return f"{seconds // 86_400}d{hours}h" if hours and seconds < 8 * 86_400 else f"{seconds // 86_400}d"
 
 
+def local(moment: dt.datetime) -> dt.datetime:
+    """In the zone of this machine; in UTC where the first or the last year would be left by that."""
+    try:
+        return moment.astimezone()
+    except OverflowError:
+        return moment.astimezone(dt.UTC)
+
+
 def _time(moment: dt.datetime, form: str, text: str) -> Element:
-    local = moment.astimezone()
-    return el(
-        "time",
-        "",
-        text,
-        datetime=format_time(moment),
-        title=f"{local:%Y-%m-%d %H:%M:%S %Z}",
-        data_t=form,
-    )
+    title = f"{local(moment):%Y-%m-%d %H:%M:%S %Z}"
+    return el("time", "", text, datetime=format_time(moment), title=title, data_t=form)
 
 
 def age(moment: dt.datetime, now: dt.datetime) -> Element:
@@ -98,7 +103,7 @@ def ahead(moment: dt.datetime, now: dt.datetime) -> Element:
 def clock(moment: dt.datetime, *, seconds: bool = False) -> Element:
     """The time of day, in the zone of the reader; the script knows that zone."""
     form = "%H:%M:%S" if seconds else "%H:%M"
-    return _time(moment, "clock-s" if seconds else "clock", f"{moment.astimezone():{form}}")
+    return _time(moment, "clock-s" if seconds else "clock", f"{local(moment):{form}}")
 
 
 _UTC = re.compile(r"(?:(\d{4}-\d\d-\d\d) )?([01]\d|2[0-3]):([0-5]\d):([0-5]\d) UTC\b")
@@ -118,7 +123,7 @@ def local_times(text: str, now: dt.datetime) -> list[Child]:
         if not found[1]:  # what is said without its day is near
             near = (moment + dt.timedelta(days=days) for days in (-1, 0, 1))
             moment = min(near, key=lambda one: abs(one - now))
-        whole = f"{moment.astimezone():%Y-%m-%d %H:%M:%S %Z}"
+        whole = f"{local(moment):%Y-%m-%d %H:%M:%S %Z}"
         made.append(text[place : found.start()])
         made.append(_time(moment, "whole", whole) if found[1] else clock(moment, seconds=True))
         place = found.end()
@@ -264,9 +269,13 @@ def pod_address(namespace: str, name: str) -> str:
     return f"/pods/{segment(namespace)}/{segment(name)}"
 
 
+_SHORT = 30  # a name that fits the narrowest screen is not broken at its dashes
+
+
 def pod_link(namespace: str, name: str) -> Element:
     """A pod, the namespace lighter than the name."""
-    return el("a", "name", el("span", "ns", f"{namespace}/"), name, href=pod_address(namespace, name))
+    classes = "name n" if len(namespace) + len(name) < _SHORT else "name"
+    return el("a", classes, el("span", "ns", f"{namespace}/"), name, href=pod_address(namespace, name))
 
 
 def node_link(name: str, classes: str = "n") -> Element:
@@ -357,3 +366,8 @@ def more(total: int, what: str) -> Element | None:
     if total <= LIMIT:
         return None
     return el("p", "dim", f"{total - LIMIT} more {what} are not shown: filter the list.")
+
+
+def unmatched(query: str, shown: object, what: str) -> Element | None:
+    """That the filter leaves nothing of a list, which is no news about the cluster."""
+    return el("p", "dim", f"No {what} matches the filter.") if query and not shown else None

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
-from vacate.api.installednames import MANAGER
+from vacate.api.installednames import EMBEDDED_BUILD, MANAGER
 from vacate.api.kinds import (
     FENCINGPOLICIES,
     LEASES,
@@ -50,6 +50,7 @@ _STALL_AFTER = dt.timedelta(seconds=1)
 ASK_SECONDS, _ANSWER_SECONDS, _MISSED = 2.0, 2.0, 2
 """How often the API server is asked whether it is there, how long that may take, and how many questions
 without an answer count: one alone may be this machine that is busy."""
+_UNMANAGED_SECONDS = 2.0  # for which a manager has not worked before pages say so
 _TUNING = Tuning(first_pause=0.5, max_pause=2.0)
 """A person looks at it: an API server that answers again is noticed within seconds."""
 
@@ -88,6 +89,8 @@ class Feed:
         self._changed = asyncio.Event()
         self._heartbeats: dict[str, deque[dt.datetime]] = {}
         self._silent: Stall | None = None
+        self._embedded = False
+        self._unmanaged = False
         self.version = 0
         self._last: tuple[float, Snapshot] | None = None
         self._began = clock.monotonic()
@@ -162,12 +165,18 @@ class Feed:
             policies=self._policies.reader.list(),
             volumes=self._volumes.reader.list(),
             classes=self._classes.reader.list(),
-            leases=None if isinstance(self._leases.trouble, Forbidden) else self._leases.reader.list(),
+            leases=self._manager_leases(),
+            embedded=self._embedded,
+            unmanaged=self._unmanaged,
             unread=self._unread(),
             unreadable=[one for informer in self._all for one in informer.reader.list_unreadable()],
             stall=self.stall(),
             heartbeats=self._heartbeats,
         )
+
+    def _manager_leases(self) -> Sequence[Lease] | None:
+        known = self._leases.reader.synced and not _refused(self._leases)
+        return self._leases.reader.list() if known else None
 
     def stall(self) -> Stall | None:
         """Whether the API server has not answered for a while; a kind that is refused is another matter."""
@@ -231,8 +240,8 @@ class Feed:
             heard = False
             try:
                 async with asyncio.timeout(_ANSWER_SECONDS):
-                    await self._client.send(Request("GET", "/version"))
-                heard = True
+                    version = await self._client.send(Request("GET", "/version"))
+                heard, self._embedded = True, f'{EMBEDDED_BUILD}"'.encode() in version
             except TimeoutError:
                 missed += 1
                 if missed >= _MISSED:
@@ -247,12 +256,22 @@ class Feed:
             await self.clock.sleep(ASK_SECONDS)
 
     async def _watch_connection(self) -> None:
-        """Make the loss of the connection, and its return, a change like any other."""
+        """Make the loss of the connection or of the manager, and its return, a change like any other.
+
+        Without the API server no Lease is renewed: then nothing new is known of the manager, and after that
+        it has a moment.
+        """
         before: object = None
+        worked = self.clock.monotonic()
         while True:
-            now = (self.stall() is not None, tuple(one.resource for one in self._unread()))
-            if now != before:
-                before = now
+            stalled, now = self.stall() is not None, self.clock.monotonic()
+            if stalled or not self.snapshot().manager.text:
+                worked = now
+            if not stalled:
+                self._unmanaged = now - worked >= _UNMANAGED_SECONDS
+            state = (stalled, self._unmanaged, tuple(one.resource for one in self._unread()))
+            if state != before:
+                before = state
                 self._note(None, None)
             await self.clock.sleep(0.5)
 

@@ -8,6 +8,7 @@ import errno
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextvars import ContextVar
+from dataclasses import replace
 from importlib import resources
 from urllib.parse import urlsplit
 
@@ -223,16 +224,21 @@ async def _add_headers(request: web.Request, response: web.StreamResponse) -> No
 
 
 async def _made(site: Site, path: str, query: Query) -> tuple[Snapshot, Page, Element, dict[str, bytes]]:
-    """The page of an address with all that surrounds it, and its parts."""
+    """The page of an address with all that surrounds it, and its parts.
+
+    Where that has a defect: without what the navigation counts, and else without the page.
+    """
     snapshot, page = await site.page(path, query)
-    try:
-        body = body_of(snapshot, page)
-        return snapshot, page, body, parts_of(body)
-    except ValueError:  # a tree that is none, such as one with a key twice
-        log.exception("%s cannot be shown", path)
-        page = trouble("This page cannot be shown", DEFECT)
-        body = body_of(snapshot, page)
-        return snapshot, page, body, parts_of(body)
+    bare = replace(snapshot, maintenances=(), requests=())
+    for around, shown in ((snapshot, page), (bare, page)):
+        try:
+            body = body_of(around, shown)
+            return around, shown, body, parts_of(body)
+        except Exception:  # such as a tree that is none, with a key twice
+            log.exception("%s cannot be shown", path)
+    shown = trouble("This page cannot be shown", DEFECT)
+    body = body_of(bare, shown)
+    return bare, shown, body, parts_of(body)
 
 
 async def _say_alive(out: web.StreamResponse, site: Site) -> None:

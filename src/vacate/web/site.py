@@ -28,7 +28,7 @@ from vacate.web.actions import (
     Outcome,
     Right,
 )
-from vacate.web.components import OVER, STUCK, WAIT, Page, crumb, segment, verdict
+from vacate.web.components import OVER, STUCK, WAIT, Page, crumb, page_of, segment, verdict
 from vacate.web.feed import Feed
 from vacate.web.markup import Element, el
 from vacate.web.pages.act import Answer, action_button, done_page, preview_page
@@ -343,4 +343,4 @@ def _reading(snapshot: Snapshot) -> Page:
 
 def trouble(headline: str, text: str, *, still: bool = False) -> Page:
     """In place of a page: why it is not there."""
-    return Page("Not shown", "", (verdict(STUCK, headline, text),), still=still)
+    return page_of("Not shown", "", [verdict(STUCK, headline, text)], still=still)

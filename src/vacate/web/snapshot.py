@@ -12,12 +12,18 @@ from vacate.api.times import EARLIEST
 from vacate.api.types import Lease, Node, PersistentVolume, Pod, PodDisruptionBudget, StorageClass
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.fencingpolicy import FencingPolicy
-from vacate.api.types.nodemaintenance import NodeMaintenance
+from vacate.api.types.nodemaintenance import CORDONED, DRAINED, NodeMaintenance
 from vacate.eviction.coexistence import deciding
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.maintenance.blockers import blocking
-from vacate.views.causes import Ahead, Cause, causes_of, draining_nodes
+from vacate.views.causes import Ahead, Cause, causes_of, draining_nodes, manager_cause
+from vacate.views.managerhealth import (
+    ManagerHealth,
+    manager_health,
+    unattended_maintenance,
+    unattended_request,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +65,9 @@ class Snapshot:
     policies: Sequence[FencingPolicy] = ()
     volumes: Sequence[PersistentVolume] = ()
     classes: Sequence[StorageClass] = ()
-    leases: Sequence[Lease] | None = ()
+    leases: Sequence[Lease] | None = None  # of the manager; None where they are not known
+    embedded: bool = False  # whether this is a cluster of `vacate up`
+    unmanaged: bool = False  # whether no manager has worked for some moments
     unread: Sequence[Unread] = ()
     unreadable: Sequence[Unreadable] = ()
     stall: Stall | None = None
@@ -86,12 +94,12 @@ class Snapshot:
 
     @cached_property
     def requests_by_pod(self) -> Mapping[str, EvictionRequest]:
-        """The request about each pod, by the pod's UID; one that goes on is preferred to one that is over."""
-        found: dict[str, EvictionRequest] = {}
+        """The request about each pod, by the pod's UID: the one that decides."""
+        found: dict[str, list[EvictionRequest]] = {}
         for one in self.requests:
-            if one.pod_uid not in found or found[one.pod_uid].complete:
-                found[one.pod_uid] = one
-        return found
+            found.setdefault(one.pod_uid, []).append(one)
+        chosen = ((uid, deciding(alike)) for uid, alike in found.items())
+        return {uid: request for uid, request in chosen if request is not None}
 
     @cached_property
     def causes(self) -> Sequence[Cause]:
@@ -111,7 +119,22 @@ class Snapshot:
             for node in draining_nodes(drain)
             for pod in self.pods_by_node.get(node, ())
         ]
-        return causes_of(self.maintenances, self.now, held=held, ahead=Ahead(coming, self.budgets))
+        found = causes_of(self.maintenances, self.now, held=held, ahead=Ahead(coming, self.budgets))
+        return (*self.of_manager, *found)
+
+    @cached_property
+    def manager(self) -> ManagerHealth:
+        """Whether a manager works, as the commands tell it."""
+        late = unattended_maintenance(*self.maintenances) or unattended_request(self.open_requests)
+        return manager_health(self.leases, self.now, late, embedded=self.embedded, program=self.program)
+
+    @cached_property
+    def of_manager(self) -> Sequence[Cause]:
+        """That no manager works, where something waits for one; else nothing."""
+        if not (self.unmanaged and self.manager.text):
+            return ()
+        waits = self.open_requests or any(is_under_way(one) for one in self.maintenances)
+        return (manager_cause(self.manager),) if waits else ()
 
     @cached_property
     def causes_by_pod(self) -> Mapping[tuple[str, str], Sequence[Cause]]:
@@ -166,3 +189,10 @@ class Snapshot:
         """The NodeMaintenance that drains the node, or has drained it."""
         found = [one for one in self.maintenances if any(row.name == node for row in one.status.nodes)]
         return max(found, key=lambda one: one.metadata.creation_timestamp or EARLIEST, default=None)
+
+
+def is_under_way(maintenance: NodeMaintenance) -> bool:
+    """Whether there is still something to do."""
+    return maintenance.status.phase not in (DRAINED, CORDONED) or bool(
+        maintenance.metadata.deletion_timestamp
+    )

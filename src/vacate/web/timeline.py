@@ -10,16 +10,17 @@ import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from vacate.api.times import after
 from vacate.api.types import Pod
 from vacate.api.types.evictionrequest import COMPLETE, PROGRESSING, EvictionRequest
 from vacate.api.types.meta import condition
 from vacate.eviction.model import Stage
-from vacate.eviction.records.reader import shown_stage
+from vacate.eviction.records.reader import has_responded, shown_stage
 from vacate.views.budgets import budgets_named_in
 from vacate.views.model import Explanation
 from vacate.views.phrases import counted
 from vacate.views.turns import TurnState, TurnView
-from vacate.web.components import age, broken, duration
+from vacate.web.components import age, broken, duration, local
 from vacate.web.markup import Content, Element, el
 
 _STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 86400, 604800, 2592000)
@@ -65,7 +66,7 @@ class _Scale:
     @property
     def lines(self) -> list[dt.datetime]:
         whole = (self.end - self.begin).total_seconds()
-        step = next((one for one in _STEPS if whole / one <= _LINES), _STEPS[-1])
+        step = next((one for one in _STEPS if whole / one <= _LINES), whole / _LINES)
         first = self.begin.timestamp() // step * step + step
         count = int((self.end.timestamp() - first) // step) + 1
         return [dt.datetime.fromtimestamp(first + step * one, dt.UTC) for one in range(max(count, 0))]
@@ -84,8 +85,10 @@ def timeline(
     ended = over.last_transition_time if over is not None else None
     last = max(ended or now, created + dt.timedelta(seconds=1))
     scale = _scale(created, last, explanation, None if request.complete else now)
+    silent = "" if has_responded(request) else request.status.active_interceptor_name
     lanes = [
-        _turn_lane(scale, place, turn, heartbeats, now) for place, turn in enumerate(explanation.turns, 1)
+        _turn_lane(scale, place, turn, heartbeats, now, silent=turn.interceptor == silent)
+        for place, turn in enumerate(explanation.turns, 1)
     ]
     lanes.append(_eviction_lane(scale, request, explanation, pod, ended, now))
     lanes.append(_termination_lane(scale, request, pod, ended, now))
@@ -96,9 +99,10 @@ def _scale(
     created: dt.datetime, last: dt.datetime, explanation: Explanation, now: dt.datetime | None
 ) -> _Scale:
     length = last - created
-    begin, end = created - length * 0.03, last + length * (_AHEAD if now else 0.03)
-    if now is not None and explanation.next_at is not None and explanation.next_at < last + length * 0.6:
-        end = max(end, explanation.next_at + length * 0.02)
+    begin, end = after(created, length * -0.03), after(last, length * (_AHEAD if now else 0.03))
+    near = after(last, length * 0.6)
+    if now is not None and explanation.next_at is not None and explanation.next_at < near:
+        end = max(end, after(explanation.next_at, length * 0.02))
     return _Scale(begin, end, now)
 
 
@@ -109,14 +113,13 @@ def _axis(scale: _Scale) -> Element:
     for place, moment in enumerate(scale.lines):
         if here is not None and abs(scale.percent(moment) - here) < 6:
             continue
-        local = moment.astimezone()
         form = "%H:%M:%S" if fine else "%H:%M"
         classes = "t-txt" if place % 3 == 0 else "t-txt alt"
         labels.append(
             el(
                 "text",
                 classes,
-                f"{local:{form}}",
+                f"{local(moment):{form}}",
                 x=scale.at(moment),
                 y="17",
                 text_anchor="middle",
@@ -173,17 +176,23 @@ def _refused(scale: _Scale, explanation: Explanation, classes: str) -> list[Elem
 
 
 def _turn_lane(
-    scale: _Scale, place: int, turn: TurnView, heartbeats: Sequence[dt.datetime], now: dt.datetime
+    scale: _Scale,
+    place: int,
+    turn: TurnView,
+    heartbeats: Sequence[dt.datetime],
+    now: dt.datetime,
+    *,
+    silent: bool,
 ) -> Element:
     key, kind = f"lane/{place}/{turn.interceptor}", f"Interceptor {place}"
-    word = _RESULTS[turn.state]
+    silent = turn.state is TurnState.NEVER_RESPONDED or (silent and turn.ended is None)
+    word = "No answer yet" if silent and turn.state is TurnState.ACTIVE else _RESULTS[turn.state]
     if turn.began is None:
         return _lane(
             scale, key, broken(turn.interceptor), kind, word, None, (el("b"), el("span", "dim", word))
         )
     ended = turn.ended or (now if scale.now else scale.end)
     ticks = [one for one in heartbeats if turn.began < one <= ended]
-    silent = turn.state is TurnState.NEVER_RESPONDED
     marks: list[Content] = [_block(scale, "turn silent" if silent else "turn", turn.began, ended)]
     marks += [el("line", "hb", x1=scale.at(one), x2=scale.at(one), y1="36%", y2="64%") for one in ticks]
     if turn.state in _BAD_ENDS:
@@ -310,7 +319,7 @@ def _later(scale: _Scale, text: str) -> Content:
 
 
 def _clock(moment: dt.datetime) -> str:
-    return f"{moment.astimezone():%H:%M:%S}"
+    return f"{local(moment):%H:%M:%S}"
 
 
 def _mark(*shape: Element) -> Element:

@@ -105,6 +105,22 @@ def test_a_lost_program_is_shown_at_once_and_the_page_comes_back_by_itself(
         context.close()
 
 
+def test_a_program_that_was_started_again_says_how_a_page_goes_on(browser: Browser) -> None:
+    with scene() as one:
+        context = new_context(browser)
+        page = context.new_page()
+        page.goto(one.address)
+        _verdict(page, "^Nothing is stuck")
+        page.evaluate("window.here = true")
+        one.start_again()
+        lost = page.locator("#lost")
+        lost.filter(has_text="open the address that it has printed, and this page goes on").wait_for()
+        context.new_page().goto(one.address)
+        lost.wait_for(state="hidden")
+        assert page.evaluate("window.here"), "without another load of the page"
+        context.close()
+
+
 def test_what_is_frozen_is_shown_although_no_connection_breaks(
     browser: Browser, axe: str, pictures: Path
 ) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from support.webscene import HOSTILE, Scene, busy_cluster, new_context, scene, take, violations
 from vacate.api.kinds import NODEMAINTENANCES, NODES
+from vacate.testing.builders import node as build_node
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
@@ -173,6 +174,22 @@ def test_texts_of_others_are_shown_and_do_nothing(entered: BrowserContext, broke
         "(() => { try { document.body.innerHTML = '<b>'; return false } catch { return true } })()"
     )
     assert refused, "the policy forbids pages to make markup of text"
+
+
+def test_rows_stay_under_the_pointer_and_are_sorted_when_it_has_left(browser: Browser) -> None:
+    with scene() as one:
+        for name in ("b", "c"):
+            one.run(one.admin.create(NODES, build_node(name)))
+        page = _within(browser, one)
+        page.goto(f"http://127.0.0.1:{one.port}/nodes")
+        rows = page.locator("tbody tr")
+        rows.nth(1).hover()
+        one.run(one.admin.create(NODES, build_node("a")))
+        rows.nth(2).filter(has=page.get_by_role("link", name="a", exact=True)).wait_for()
+        page.mouse.move(0, 0)
+        rows.nth(0).filter(has=page.get_by_role("link", name="a", exact=True)).wait_for()
+        assert [one.split()[0] for one in rows.all_inner_texts()] == ["a", "b", "c"]
+        page.context.close()
 
 
 def test_all_of_it_can_be_reached_by_the_keyboard(entered: BrowserContext) -> None:

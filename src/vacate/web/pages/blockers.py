@@ -25,6 +25,7 @@ from vacate.web.components import (
     row,
     section,
     table,
+    unmatched,
     verdict,
 )
 from vacate.web.markup import Element, el
@@ -50,7 +51,9 @@ def blockers_page(snapshot: Snapshot, query: str = "") -> Page:
     if stuck:
         words = f"{counted(len(stuck), 'cause needs', 'causes need')} you"
         head = verdict(
-            STUCK, f"Stuck: {words}", f"{counted(waiting, 'pod or node waits', 'pods and nodes wait')}."
+            STUCK,
+            f"Stuck: {words}",
+            f"{counted(waiting, 'pod or node waits', 'pods and nodes wait')}." if waiting else "",
         )
     elif causes:
         held = counted(
@@ -66,11 +69,11 @@ def blockers_page(snapshot: Snapshot, query: str = "") -> Page:
         if causes or query
         else None,
         causes_section(snapshot, found),
-        _who_waits(snapshot, found) if found else None,
-        el("p", "dim", "No cause matches the filter.") if causes and not found else None,
+        _who_waits(snapshot, found) if any(one.waiting for one in found) else None,
+        unmatched(query, found, "cause") if causes else None,
         None if causes else _what_would(snapshot),
     ]
-    title = f"▲ {counted(len(stuck), 'needs', 'need')} you: Blockers" if stuck else "Blockers"
+    title = f"{counted(len(stuck), 'needs', 'need')} you: Blockers" if stuck else "Blockers"
     return page_of(title, "blockers", main)
 
 

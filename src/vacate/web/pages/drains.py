@@ -18,6 +18,7 @@ from vacate.web.components import (
     DONE,
     MOVE,
     STUCK,
+    WAIT,
     Page,
     ago,
     ahead,
@@ -29,13 +30,14 @@ from vacate.web.components import (
     page_of,
     section,
     shown_names,
+    unmatched,
     verdict,
 )
 from vacate.web.markup import Content, Element, el
 from vacate.web.pages.cards import causes_section
-from vacate.web.pages.drainsection import concerns, counted_fold, drain_section, is_under_way, node_shape
+from vacate.web.pages.drainsection import concerns, counted_fold, drain_section, node_shape
 from vacate.web.pages.idle import idle_page
-from vacate.web.snapshot import Snapshot
+from vacate.web.snapshot import Snapshot, is_under_way
 
 _FEW = 3  # drains are found without a filter
 
@@ -48,23 +50,19 @@ def drains_page(snapshot: Snapshot, acts: Callable[[str], Content] = lambda _: N
         return idle_page(snapshot, _finished(snapshot, ""))
     stuck = [one for one in causes if one.needs_person]
     going.sort(key=lambda one: _urgency(one, stuck, snapshot))
+    shown, finished = [one for one in going if _matches(query, one)], _finished(snapshot, query)
     main = [
         _verdict(snapshot, going, stuck),
         causes_section(snapshot, causes),
         filter_box("/drains", query, "Filter by drain, node or reason")
         if len(snapshot.maintenances) > _FEW or query
         else None,
-        *(
-            drain_section(snapshot, one, causes, acts(one.metadata.name))
-            for one in going
-            if _matches(query, one)
-        ),
-        _finished(snapshot, query),
+        *(drain_section(snapshot, one, causes, acts(one.metadata.name)) for one in shown),
+        finished,
+        unmatched(query, shown or finished, "drain"),
     ]
-    title = (
-        f"▲ {counted(len(stuck), 'needs', 'need')} you: Drains" if stuck else f"{len(going)} draining: Drains"
-    )
-    return page_of(title, "drains", main)
+    words = f"{counted(len(stuck), 'needs', 'need')} you" if stuck else f"{len(going)} draining"
+    return page_of(f"{words}: Drains", "drains", main)
 
 
 def drain_page(snapshot: Snapshot, name: str, acts: Content = None) -> Page | None:
@@ -73,7 +71,8 @@ def drain_page(snapshot: Snapshot, name: str, acts: Content = None) -> Page | No
     if one is None:
         return None
     causes = [
-        cause for cause in snapshot.causes if any(concerns(row.name, cause) for row in one.status.nodes)
+        *(snapshot.of_manager if is_under_way(one) else ()),
+        *(cause for cause in snapshot.causes if any(concerns(row.name, cause) for row in one.status.nodes)),
     ]
     stuck = [cause for cause in causes if cause.needs_person]
     main = [
@@ -113,7 +112,11 @@ def _verdict(
     finish = max((one.status.estimated_finish_time or snapshot.now for one in going), default=snapshot.now)
     until: list[Content] = []
     if finish > snapshot.now:
-        until = [". About ", ahead(finish, snapshot.now), " left, until ", clock(finish)]
+        waiting = any(node_shape(row, snapshot.stuck_nodes) == WAIT for row in rows)
+        around = (". About ", " left, until ")
+        if waiting:  # the estimate is of the nodes whose turn has come
+            around = (". The nodes under way are done in about ", ", at ")
+        until = [around[0], ahead(finish, snapshot.now), around[1], clock(finish)]
     if all(one.status.phase in (DRAINED, CORDONED) and not one.metadata.deletion_timestamp for one in going):
         return verdict(DONE, "Done: nothing is stuck", *lead, ".", acts=acts)
     name = (

@@ -42,18 +42,11 @@ from vacate.web.components import (
     table,
 )
 from vacate.web.markup import Child, Content, Element, el
-from vacate.web.snapshot import Snapshot
+from vacate.web.snapshot import Snapshot, is_under_way
 
 _CELLS = 200
 _FEW = 24
 WORDS = {STUCK: "Stuck", MOVE: "Draining", SELF: "Blocked", WAIT: "Waiting", DONE: "Drained", OVER: "Gone"}
-
-
-def is_under_way(maintenance: NodeMaintenance) -> bool:
-    """Whether there is still something to do."""
-    return maintenance.status.phase not in (DRAINED, CORDONED) or bool(
-        maintenance.metadata.deletion_timestamp
-    )
 
 
 def node_shape(progress: NodeProgress, stuck: Collection[str]) -> str:
@@ -179,7 +172,7 @@ def _facts(snapshot: Snapshot, one: NodeMaintenance, shapes: Sequence[tuple[Node
         fact(OVER),
         pods,
         _forced(one),
-        _finish(snapshot, one, count(STUCK)),
+        _finish(snapshot, one, count(STUCK) or len(snapshot.of_manager)),
     )
 
 

@@ -27,12 +27,14 @@ from vacate.web.components import (
     command,
     filter_box,
     matching,
+    more,
     node_link,
     page_of,
     row,
     section,
     shown_names,
     table,
+    unmatched,
     verdict,
 )
 from vacate.web.markup import Content, Element, el
@@ -40,6 +42,7 @@ from vacate.web.pages.volumes import held_volumes, volumes_section
 from vacate.web.snapshot import Snapshot
 
 _SHAPES = {AWAITING_APPROVAL: STUCK, FAILED: STUCK, CONTRADICTED: STUCK, HELD: SELF, FENCED: DONE}
+_ORDER = (STUCK, MOVE, SELF, DONE)
 
 
 def fencing_page(snapshot: Snapshot, query: str = "") -> Page:
@@ -51,6 +54,7 @@ def fencing_page(snapshot: Snapshot, query: str = "") -> Page:
     lost = [one for one in rows if one.state == NODE_DOWN]
     late = sum(one.state == NOT_READY for one in rows)
     fences = [(policy, one) for policy in snapshot.policies for one in policy.status.nodes]
+    fences.sort(key=lambda pair: _ORDER.index(_SHAPES.get(pair[1].phase, MOVE)))
     stuck = [one for _, one in fences if _SHAPES.get(one.phase) == STUCK]
     volumes = held_volumes(snapshot)
     waiting = sum(bool(one.awaited) for one in volumes)
@@ -67,11 +71,13 @@ def fencing_page(snapshot: Snapshot, query: str = "") -> Page:
         else None,
         _fences(snapshot, shown) if shown else None,
         _unfenced(snapshot, unfenced),
+        more(len(shown), "fences"),
+        unmatched(query, shown or unfenced or found, "node or volume"),
         _policies(snapshot),
         volumes_section(snapshot, found[:LIMIT]) if found else None,
+        more(len(found), "volumes"),
     ]
-    title = f"▲ {len(lost)} lost: Fencing" if lost else "Fencing"
-    return page_of(title, "fencing", main)
+    return page_of(f"{len(lost)} lost: Fencing" if lost else "Fencing", "fencing", main)
 
 
 def _verdict(
@@ -108,7 +114,7 @@ def _fences(snapshot: Snapshot, fences: list[tuple[FencingPolicy, NodeFencing]])
             ),
             cell("num", age(one.since, snapshot.now) if one.since else None, unit="for"),
         )
-        for policy, one in fences
+        for policy, one in fences[:LIMIT]
     ]
     columns = (
         Column("Node"),

@@ -37,8 +37,7 @@ def health_page(snapshot: Snapshot, findings: Sequence[Finding]) -> Page:
         ),
         _unread(snapshot),
     ]
-    mark = "▲ " if failed else ""
-    return page_of(f"{mark}Health", "health", main)
+    return page_of("Health", "health", main)
 
 
 def _line(one: Finding) -> Element:

@@ -13,11 +13,12 @@ from vacate.web.components import (
     Page,
     command,
     icon,
+    local_times,
     page_of,
     section,
     verdict,
 )
-from vacate.web.markup import Element, el
+from vacate.web.markup import Content, Element, el
 from vacate.web.pages.cards import causes_section
 from vacate.web.snapshot import Snapshot
 
@@ -71,7 +72,11 @@ def idle_page(snapshot: Snapshot, finished: Element | None) -> Page:
         ),
     )
     held = [one for one in snapshot.causes if one.needs_person]
-    head = verdict(DONE, "Nothing is stuck, and nothing is draining", lead)
+    health: list[Content] = []
+    if snapshot.unmanaged and snapshot.manager.text:  # nothing waits for it yet
+        link = el("a", "", "Health", href="/health")
+        health = [*local_times(snapshot.manager.text, snapshot.now), " What helps is under ", link, ". "]
+    head = verdict(DONE, "Nothing is stuck, and nothing is draining", *health, lead)
     if held:  # by requests outside of drains
         words = f"{counted(len(held), 'cause needs', 'causes need')} you"
         head = verdict(
@@ -83,7 +88,7 @@ def idle_page(snapshot: Snapshot, finished: Element | None) -> Page:
         finished,
         el("div", "two", how, el("div", "", _key()), key="first-drain"),
     )
-    title = f"▲ {counted(len(held), 'needs', 'need')} you: Drains" if held else "Drains"
+    title = f"{counted(len(held), 'needs', 'need')} you: Drains" if held else "Drains"
     return page_of(title, "drains", main)
 
 

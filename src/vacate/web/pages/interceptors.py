@@ -29,6 +29,7 @@ from vacate.web.components import (
     row,
     section,
     table,
+    unmatched,
     verdict,
 )
 from vacate.web.markup import Element, el
@@ -78,9 +79,10 @@ def interceptors_page(snapshot: Snapshot, query: str = "", bindings: Bindings | 
         causes_section(snapshot, causes),
         filter_box("/interceptors", query, "Filter by name or state") if found else None,
         _table(snapshot, shown, {one.name for one in causes}) if shown else None,
+        unmatched(query, shown, "interceptor") if found else None,
         _turns(snapshot, query),
     ]
-    title = f"▲ {len(silent)} silent: Interceptors" if silent else "Interceptors"
+    title = f"{len(silent)} silent: Interceptors" if silent else "Interceptors"
     return page_of(title, "interceptors", main)
 
 

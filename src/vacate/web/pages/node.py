@@ -44,6 +44,7 @@ from vacate.web.components import (
     section,
     state,
     table,
+    unmatched,
     verdict,
 )
 from vacate.web.markup import Content, Element, el
@@ -51,7 +52,7 @@ from vacate.web.pages.cards import causes_section
 from vacate.web.pages.drainsection import WORDS, node_shape
 from vacate.web.pages.pod import request_shape
 from vacate.web.pages.volumes import HeldVolume, held_volumes, volumes_section
-from vacate.web.snapshot import Snapshot
+from vacate.web.snapshot import Snapshot, is_under_way
 
 _SHAPES = {NODE_DOWN: STUCK, FENCED: DONE, SHUTTING_DOWN: MOVE, NOT_READY: SELF, READY: DONE}
 _WORDS = {NODE_DOWN: "Lost", FENCED: "Fenced", SHUTTING_DOWN: "Shutting down", NOT_READY: "Not ready"}
@@ -66,12 +67,12 @@ def nodes_page(snapshot: Snapshot, query: str = "") -> Page:
     lost = [one for one in rows if one.state == NODE_DOWN]
     title = "Nodes"
     if lost:
-        title = f"▲ {len(lost)} lost: Nodes"
+        title = f"{len(lost)} lost: Nodes"
         words = f"Lost: {counted(len(lost), 'node does', 'nodes do')} not report"
         fencing = el("a", "", "Fencing", href="/fencing")
         head = verdict(STUCK, words, f"Of {len(rows)} nodes. What to do about it is under ", fencing, ".")
     elif stuck := sum(node_shape(row, snapshot.stuck_nodes) == STUCK for _, row in drains.values()):
-        title = f"▲ {stuck} stuck: Nodes"
+        title = f"{stuck} stuck: Nodes"
         head = verdict(
             STUCK, f"{counted(stuck, 'node is', 'nodes are')} stuck in a drain", f"{_reporting(rows)}."
         )
@@ -88,7 +89,8 @@ def nodes_page(snapshot: Snapshot, query: str = "") -> Page:
     main = (
         head,
         filter_box("/nodes", query, "Filter by name or state") if snapshot.nodes or query else None,
-        table("Nodes", columns, body, key="nodes/table") if snapshot.nodes else None,
+        table("Nodes", columns, body, key="nodes/table") if found else None,
+        unmatched(query, found, "node"),
         more(len(found), "nodes"),
     )
     return page_of(title, "nodes", main)
@@ -121,12 +123,15 @@ def _node_row(
         shape = node_shape(drain[1], snapshot.stuck_nodes)
         shown = [chip(shape, WORDS[shape]), " ", drain_link(drain[0].metadata.name, "dim")]
     pods = len(snapshot.pods_by_node.get(one.name, ()))
+    means = one.message
+    if drain is not None and one.state == READY:
+        means = "" if drain[1].phase == DRAINED else drain[1].message
     return row(
         f"nodes/{one.name}",
         cell("", node_link(one.name, "name")),
         cell("o1", chip(_SHAPES[one.state], _WORDS.get(one.state, one.state))),
         cell("wide", shown),
-        cell("wide", drain[1].message if drain is not None and one.state == READY else one.message),
+        cell("wide", means),
         cell("num", str(pods), el("span", "unit", " pod" if pods == 1 else " pods")),
     )
 
@@ -143,23 +148,23 @@ def node_page(snapshot: Snapshot, name: str, acts: Content = None) -> Page | Non
         for one in snapshot.causes
         if any(who.node == name for who in one.waiting)
     ]
+    if drain is not None and is_under_way(drain):
+        causes = [*snapshot.of_manager, *causes]
     pods = snapshot.pods_by_node.get(name, [])
     found = node_rows([node], pods, snapshot.policies, snapshot.now)[0]
     volumes = [one for one in held_volumes(snapshot) if one.node == name]
     steps: list[Content] = [el("a", "", "Nodes", href="/nodes")]
     if drain is not None:
         steps = [el("a", "", "Drains", href="/drains"), drain_link(drain.metadata.name)]
-    head, shape = _verdict(snapshot, found, drain, progress, causes, acts)
     main = [
         crumb(*steps, name),
-        head,
+        _verdict(snapshot, found, drain, progress, causes, acts),
         causes_section(snapshot, causes),
         _states(snapshot, node, found, drain, volumes),
         _pods_section(snapshot, name, pods, drain, progress),
         volumes_section(snapshot, volumes) if volumes else None,
     ]
-    mark = "▲ " if shape == STUCK else ""
-    return page_of(f"{mark}{name}", "nodes", main)
+    return page_of(name, "nodes", main)
 
 
 def _verdict(
@@ -169,32 +174,32 @@ def _verdict(
     progress: NodeProgress | None,
     causes: Sequence[Cause],
     acts: Content,
-) -> tuple[Element, str]:
+) -> Element:
     name = found.name
     if found.state == NODE_DOWN:
         waits = f": {counted(found.waiting, 'pod waits', 'pods wait')} for it" if found.waiting else ""
-        return verdict(STUCK, f"{name} is lost{waits}", _sentence(found.message), acts=acts), STUCK
+        return verdict(STUCK, f"{name} is lost{waits}", _sentence(found.message), acts=acts)
     if drain is None or progress is None:
         words = {READY: "reports", NOT_READY: "is not ready", FENCED: "is fenced"}
-        shape = _SHAPES[found.state]
-        word = words.get(found.state, "is shutting down")
-        return verdict(
-            shape, f"{name} {word}, and is not drained", _sentence(found.message), acts=acts
-        ), shape
+        headline = f"{name} {words.get(found.state, 'is shutting down')}, and is not drained"
+        if held := sum(one.needs_person for one in causes):  # by requests outside of drains
+            stuck = f"Stuck: {counted(held, 'cause needs', 'causes need')} you"
+            return verdict(STUCK, stuck, f"{headline}.", acts=acts)
+        return verdict(_SHAPES[found.state], headline, _sentence(found.message), acts=acts)
     shape = node_shape(progress, snapshot.stuck_nodes)
+    shape = STUCK if snapshot.of_manager and shape != DONE else shape
     counts = f"{progress.pods_evicted} of {counted(progress.pods_total, 'pod is', 'pods are')} gone"
     if shape == DONE:
-        return verdict(DONE, f"{name} is drained: {counts}", acts=acts), DONE
+        return verdict(DONE, f"{name} is drained: {counts}", acts=acts)
     if shape == WAIT:
-        return verdict(
-            WAIT, f"{name} waits for its turn to be drained", _sentence(progress.message), acts=acts
-        ), WAIT
+        headline = f"{name} waits for its turn to be drained"
+        return verdict(WAIT, headline, _sentence(progress.message), acts=acts)
     finish = progress.estimated_finish_time
     left: list[Content] = []
     if shape != STUCK and finish is not None and finish > snapshot.now:
         left = ["About ", el("b", "", ahead(finish, snapshot.now)), " left, until ", clock(finish), ". "]
     word = {STUCK: "is stuck", SELF: "is held for now"}.get(shape, "is draining")
-    return verdict(shape, f"{name} {word}: {counts}", *left, _sentence(progress.message), acts=acts), shape
+    return verdict(shape, f"{name} {word}: {counts}", *left, _sentence(progress.message), acts=acts)
 
 
 def _sentence(text: str) -> str:

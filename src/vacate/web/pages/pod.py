@@ -51,6 +51,8 @@ def pod_page(
     if request is not None and explanation.request != request.metadata.name:
         request = None  # the caches and the explanation are of different moments
     held = snapshot.causes_by_pod.get((namespace, name), ())
+    if request is not None and not request.complete:
+        held = (*snapshot.of_manager, *held)
     shape = pod_shape(explanation, request, held)
     headline = explanation.headline.removesuffix(".")
     main = [
@@ -60,9 +62,8 @@ def pod_page(
         _turns(snapshot, request, explanation),
         _last_columns(snapshot, request, explanation),
     ]
-    mark = "▲ " if shape == STUCK else ""
     word = explanation.stage.value if explanation.stage else "Pod"
-    return page_of(f"{mark}{word}: {name}", "requests", main)
+    return page_of(f"{word}: {name}", "requests", main)
 
 
 def pod_shape(explanation: Explanation, request: EvictionRequest | None, held: Sequence[Cause]) -> str:

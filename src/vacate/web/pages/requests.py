@@ -29,9 +29,11 @@ from vacate.web.components import (
     pod_link,
     row,
     table,
+    unmatched,
     verdict,
 )
 from vacate.web.markup import Content, Element, el
+from vacate.web.pages.cards import causes_section
 from vacate.web.pages.pod import request_shape
 from vacate.web.snapshot import Snapshot
 
@@ -39,23 +41,27 @@ _ORDER = (STUCK, MOVE, SELF)
 
 
 def requests_page(snapshot: Snapshot, query: str = "") -> Page:
-    """The requests, filtered by pod, namespace, node, stage or requester."""
-    found = [one for one in snapshot.requests if _matches(snapshot, one, query)]
-    shaped = [(one, request_shape(one, _held(snapshot, one))) for one in found]
+    """The requests. The query chooses rows, by pod, namespace, node, stage or requester; the verdict is
+    about all of them."""
+    every = [(one, request_shape(one, _held(snapshot, one))) for one in snapshot.requests]
+    stuck = sum(shape == STUCK for one, shape in every if not one.complete)
+    open_ = len(snapshot.open_requests)
+    shaped = [pair for pair in every if _matches(snapshot, pair[0], query)]
     going = [(one, shape) for one, shape in shaped if not one.complete]
     going.sort(key=lambda pair: (_ORDER.index(pair[1]) if pair[1] in _ORDER else 9, _age(snapshot, pair[0])))
     over = [(one, shape) for one, shape in shaped if one.complete]
-    stuck = sum(shape == STUCK for _, shape in going)
     main: list[Element | None] = [
-        _verdict(len(going), stuck, len(over), query),
+        _verdict(snapshot, open_, stuck, len(every) - open_),
+        causes_section(snapshot, snapshot.of_manager),
         filter_box("/requests", query, "Filter by pod, namespace, node, stage or requester")
         if snapshot.requests or query
         else None,
         _table(snapshot, going[:LIMIT], "requests") if going else None,
         more(len(going), "requests"),
+        unmatched(query, shaped, "request"),
         _over(snapshot, over),
     ]
-    title = f"▲ {stuck} stuck: Requests" if stuck else f"{len(going)} open: Requests"
+    title = f"{stuck} stuck: Requests" if stuck else f"{open_} open: Requests"
     return page_of(title, "requests", main)
 
 
@@ -78,23 +84,24 @@ def _pod_node(snapshot: Snapshot, request: EvictionRequest) -> str:
     return pod.spec.node_name if pod else ""
 
 
-def _verdict(going: int, stuck: int, over: int, query: str) -> Element:
-    among = f" that match “{query}”" if query else ""
+def _verdict(snapshot: Snapshot, going: int, stuck: int, over: int) -> Element:
+    if going and snapshot.of_manager:
+        return verdict(STUCK, f"Stuck: {counted(going, 'eviction waits', 'evictions wait')} for a manager")
     if stuck:
         return verdict(
             STUCK,
-            f"Stuck: {counted(stuck, 'eviction')} of {going}{among}",
+            f"Stuck: {counted(stuck, 'eviction')} of {going}",
             "Each page of a pod says what holds it, and what helps.",
         )
     if going:
         words = counted(going, "eviction is", "evictions are")
-        return verdict(MOVE, f"{words} under way{among}, and nothing is stuck")
+        return verdict(MOVE, f"{words} under way, and nothing is stuck")
     lead = (
-        f"{counted(over, 'request is', 'requests are')} over{among}."
+        f"{counted(over, 'request is', 'requests are')} over."
         if over
-        else ("A request is created when a node is drained, or with vacate evict.")
+        else "A request is created when a node is drained, or with vacate evict."
     )
-    return verdict(DONE, f"No eviction is under way{among}", lead)
+    return verdict(DONE, "No eviction is under way", lead)
 
 
 def _held(snapshot: Snapshot, request: EvictionRequest) -> Sequence[Cause]:

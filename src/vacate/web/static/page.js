@@ -96,6 +96,7 @@ const SILENT = 4000, HOPELESS = 15000;   // the program says every second that i
 let stream = null, last = "0";   // the number of the last message
 let heardAt = Date.now(), triedAt = 0;
 let lostAt = 0;
+let refused = "";   // why a program that answers does not serve this page
 
 function setLive(live) {
   if (live) { clock.live = true; clock.seen = Date.now(); lostAt = 0; }
@@ -107,6 +108,7 @@ function setLive(live) {
 
 function heard() {
   heardAt = Date.now();
+  refused = "";
   if (!clock.live) setLive(true);
 }
 
@@ -115,16 +117,20 @@ function sayAge() {
   if (word && old) [word.hidden, old.hidden] = [!clock.live, clock.live];
   if (clock.live) return;
   const age = duration(Date.now() - lostAt);
+  const why = refused || `The program vacate web has not answered for ${age}. If it was ended, start it again`;
   document.getElementById("lost-text").textContent =
-    `The program vacate web has not answered for ${age}; this is the state of ${long.format(lostAt + clock.offset)}. ` +
-    "Drains go on without this page. If the program was ended, start it again.";
+    `${why}. This is the state of ${long.format(lostAt + clock.offset)}; drains go on without this page.`;
   if (old) old.textContent = `${age} old`;
 }
 
-// A token that has expired is no lost connection: the page to sign in says more.
+// A program that answers is not lost: where a token has expired, the page to sign in says more.
 async function comeBack() {
-  const answer = body.dataset.leave && await fetch(location.href, { method: "HEAD" }).catch(() => null);
-  if (answer?.status === 401) location.reload(); else connect();
+  const answer = await fetch("/", { method: "HEAD", redirect: "manual" }).catch(() => null);
+  const unknown = answer?.status === 401;
+  if (unknown && body.dataset.leave) { location.reload(); return; }
+  refused = unknown ? "The program was started again: open the address that it has printed, and this page goes on" : "";
+  if (answer && !unknown) refused = "More pages are open than the program serves: close some of them";
+  connect();
 }
 
 function connect() {
@@ -212,5 +218,5 @@ function showHere() {
 }
 showHere();
 addEventListener("resize", showHere);
-setInterval(() => { listen(); if (clock.live) clock.seen = heardAt; tick(); sayAge(); }, 1000);
+setInterval(() => { listen(); parts.settle(); if (clock.live) clock.seen = heardAt; tick(); sayAge(); }, 1000);
 if (body.dataset.tab) connect();   // the page of an action is not made again: that would run its command

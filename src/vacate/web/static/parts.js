@@ -11,6 +11,7 @@ export class Parts {
   constructor(root, changed) {
     this.root = root;
     this.changed = changed;   // called with each element that was made or changed
+    this.late = new Map();   // the rows of a table in their order, where they have not been sorted
     this.known = new Map();
     for (const element of [root, ...root.querySelectorAll("[data-k]")]) {
       if (keyOf(element)) this.known.set(keyOf(element), element);
@@ -74,19 +75,39 @@ export class Parts {
       this.fill(node, child);
       return node;
     }).filter(Boolean);
-    const held = element.localName === "tbody" && (element.matches(":hover") || element.contains(document.activeElement));
-    const order = held ? steady(element, wanted) : wanted;
-    order.forEach((node, place) => {
-      if (element.childNodes[place] !== node) element.insertBefore(node, element.childNodes[place] ?? null);
-    });
-    while (element.childNodes.length > order.length) element.lastChild.remove();
+    if (!isHeld(element)) {
+      this.late.delete(element);
+      put(element, wanted);
+      return;
+    }
+    this.late.set(element, wanted);
+    const stay = new Set(wanted);
+    put(element, joined([...element.childNodes].filter((node) => stay.has(node)), wanted));
+  }
+
+  // Sort the rows that the pointer and the focus have left.
+  settle() {
+    for (const [element, wanted] of this.late) {
+      if (isHeld(element)) continue;
+      this.late.delete(element);
+      put(element, joined(wanted.filter((node) => node.parentNode === element), element.childNodes));
+    }
   }
 }
 
 // Rows do not move under the pointer or the focus: those that stay keep their order, new ones come last.
-function steady(element, wanted) {
-  const stay = new Set(wanted);
-  const kept = [...element.childNodes].filter((node) => stay.has(node));
-  const there = new Set(kept);
-  return [...kept, ...wanted.filter((node) => !there.has(node))];
+function isHeld(element) {
+  return element.localName === "tbody" && (element.matches(":hover") || element.contains(document.activeElement));
+}
+
+function joined(first, more) {
+  const there = new Set(first);
+  return [...first, ...[...more].filter((node) => !there.has(node))];
+}
+
+function put(element, order) {
+  order.forEach((node, place) => {
+    if (element.childNodes[place] !== node) element.insertBefore(node, element.childNodes[place] ?? null);
+  });
+  while (element.childNodes.length > order.length) element.lastChild.remove();
 }
