@@ -14,12 +14,12 @@ from vacate.api.kinds import Kind
 from vacate.api.objects import Obj, metadata
 from vacate.api.untyped import mapping
 
-_COMMON_TRAITS = Traits()
-
 
 class KindStrategy:
     """Base of all strategies; a kind overrides what stands under `what a kind answers`."""
 
+    # What the verbs of the server must know about the kind.
+    traits: Traits = Traits()
     # Whether spec changes are counted in metadata.generation.
     counts_generations: ClassVar[bool] = False
     # What the status of a new object is; None where the kind has none that this decides.
@@ -33,11 +33,6 @@ class KindStrategy:
 
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
-
-    @property
-    def traits(self) -> Traits:
-        """What the verbs of the server must know about the kind."""
-        return _COMMON_TRAITS
 
     def name_format(self, name: str, prefix: bool) -> Sequence[str]:
         """Complaints about a name, or about the prefix of one."""

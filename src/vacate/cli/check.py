@@ -10,11 +10,10 @@ import click
 
 from vacate.api.objects import Obj
 from vacate.cli.common import terminal
-from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
-from vacate.cli.common.exitcodes import FAILED, interrupted
+from vacate.cli.common.connection import Cluster, Connection, cluster_options, run_on_cluster
+from vacate.cli.common.exitcodes import FAILED
 from vacate.cli.common.output import output_option, print_object
 from vacate.cli.common.program import program_name
-from vacate.cli.common.run import run_until_signalled
 from vacate.cli.interceptors import read_interceptors
 from vacate.errors import ApiError
 from vacate.install.check.findings import Finding, State
@@ -37,14 +36,7 @@ def check(reach: Connection, output: str) -> None:
 
     Exit codes: 0 nothing has failed, 1 something has, or the cluster does not answer, 2 usage.
     """
-    found: list[Finding] = []
-
-    async def work() -> None:
-        async with connected(reach) as cluster:
-            found.extend(await read_findings(cluster))
-
-    if run_until_signalled(work):
-        interrupted()
+    found = run_on_cluster(reach, read_findings)
     failed = [one for one in found if one.state is State.FAILED]
     if output:
         print_object({"ok": not failed, "findings": [_as_object(one) for one in found]}, output)

@@ -22,12 +22,11 @@ from vacate.api.types.deschedulingpolicy import (
 )
 from vacate.cli.common import terminal
 from vacate.cli.common.confirmation import confirmed
-from vacate.cli.common.connection import Cluster, Connection, cluster_options_with, connected
-from vacate.cli.common.exitcodes import FAILED, complain, each, end, interrupted
+from vacate.cli.common.connection import Cluster, Connection, cluster_options_with, run_on_cluster
+from vacate.cli.common.exitcodes import FAILED, complain, each, end
 from vacate.cli.common.output import JSON, json_text
 from vacate.cli.common.queries import list_all_requests, list_pods, named_uid
 from vacate.cli.common.remedies import with_role
-from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.selectors import selector_option
 from vacate.cli.identity import own_requester
 from vacate.descheduling.plan import Decision, DeschedulingPlan, Limits, plan_descheduling
@@ -123,31 +122,26 @@ def deschedule(
         delete_emptydir_data,
     )
     limits = Limits(max_per_node, max_per_namespace, max_total)
-    codes: list[int] = []
 
-    async def work() -> None:
-        async with connected(reach) as cluster:
-            try:
-                if reach.namespace:
-                    await _check_namespace(cluster, reach.namespace)
-                plan, considered = await _plan(cluster, scope, limits)
-            except Forbidden as error:
-                raise with_role(error, NODE_MAINTAINER) from error
-            if output != JSON:
-                _show(plan, considered, evict=evict)
-            outcomes: Outcomes = {}
-            if evict and plan.request:
-                agreed = yes or len(plan.request) <= _ASKED_FROM or await confirmed(_question(plan))
-                if agreed:
-                    outcomes = await _evict(cluster, plan.request, quiet=output == JSON)
-                if not agreed or any(outcomes.values()):
-                    codes.append(FAILED)
-            if output == JSON:  # last, as it says what became of the requests
-                terminal.echo_document(json_text({"pods": _rows(plan, outcomes)}))
+    async def work(cluster: Cluster) -> list[int]:
+        try:
+            if reach.namespace:
+                await _check_namespace(cluster, reach.namespace)
+            plan, considered = await _plan(cluster, scope, limits)
+        except Forbidden as error:
+            raise with_role(error, NODE_MAINTAINER) from error
+        if output != JSON:
+            _show(plan, considered, evict=evict)
+        outcomes: Outcomes = {}
+        agreed = True
+        if evict and plan.request:
+            agreed = yes or len(plan.request) <= _ASKED_FROM or await confirmed(_question(plan))
+            outcomes = await _evict(cluster, plan.request, quiet=output == JSON) if agreed else {}
+        if output == JSON:  # last, as it says what became of the requests
+            terminal.echo_document(json_text({"pods": _rows(plan, outcomes)}))
+        return [FAILED] if not agreed or any(outcomes.values()) else []
 
-    if run_until_signalled(work):
-        interrupted()
-    end(codes)
+    end(run_on_cluster(reach, work))
 
 
 async def _check_namespace(cluster: Cluster, name: str) -> None:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from vacate.api.kinds import NODES, PERSISTENTVOLUMES, PODS
 from vacate.api.types import Node, PersistentVolume, Pod
 from vacate.cli.common import terminal
-from vacate.cli.common.connection import Cluster, Connection, cluster_scope_options, connected
+from vacate.cli.common.connection import Cluster, Connection, cluster_scope_options, run_on_cluster
 from vacate.cli.common.events import note_volume
-from vacate.cli.common.exitcodes import FAILED, interrupted
+from vacate.cli.common.exitcodes import FAILED, end
 from vacate.cli.common.parameters import volume_name
-from vacate.cli.common.run import run_until_signalled
 from vacate.cli.identity import cluster_user
 from vacate.controllers.exclusivevolumes.liveusers import running_users
 from vacate.errors import ConfigError, Conflict, InvalidAttachment, NotFound, VacateError
@@ -45,21 +42,19 @@ def detach(volumes: tuple[str, ...], confirm: bool, dry_run: bool, reach: Connec
 
     Exit codes: 0 done, 1 refused or failed, 2 usage.
     """
-    codes: list[int] = []
 
-    async def work() -> None:
-        async with connected(reach) as cluster:
-            for name in dict.fromkeys(volumes):
-                try:
-                    outcome = await break_attachment(cluster, name, confirm=confirm, dry_run=dry_run)
-                    terminal.echo(f"persistentvolume/{name} {outcome}")
-                except VacateError as error:
-                    terminal.error(f"persistentvolume/{name}: {error}")
-                    codes.append(FAILED)
+    async def work(cluster: Cluster) -> list[int]:
+        codes: list[int] = []
+        for name in dict.fromkeys(volumes):
+            try:
+                outcome = await break_attachment(cluster, name, confirm=confirm, dry_run=dry_run)
+                terminal.echo(f"persistentvolume/{name} {outcome}")
+            except VacateError as error:
+                terminal.error(f"persistentvolume/{name}: {error}")
+                codes.append(FAILED)
+        return codes
 
-    if run_until_signalled(work):
-        interrupted()
-    sys.exit(max(codes, default=0))
+    end(run_on_cluster(reach, work))
 
 
 async def break_attachment(cluster: Cluster, name: str, *, confirm: bool, dry_run: bool) -> str:

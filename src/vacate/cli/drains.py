@@ -15,17 +15,15 @@ from vacate.cli.common.connection import (
     Cluster,
     Connection,
     cluster_scope_options,
-    connected,
     is_unknown_path,
     not_served,
+    run_on_cluster,
 )
-from vacate.cli.common.exitcodes import interrupted
 from vacate.cli.common.managerwatch import read_manager_health
 from vacate.cli.common.output import NAME, WIDE, output_option, print_objects, table
 from vacate.cli.common.parameters import drain_name
 from vacate.cli.common.program import program_name
 from vacate.cli.common.remedies import no_maintenance
-from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.shellcompletion import complete_drains
 from vacate.cli.status.layout import wrapped
 from vacate.client.codec import codec_for
@@ -52,13 +50,7 @@ def drains(names: tuple[str, ...], reach: Connection, output: str) -> None:
 
     Exit codes: 0 done, also without drains, 1 refused or failed, 2 usage.
     """
-
-    async def work() -> None:
-        async with connected(reach) as cluster:
-            await _show(cluster, names, output)
-
-    if run_until_signalled(work):
-        interrupted()
+    run_on_cluster(reach, lambda cluster: _show(cluster, names, output))
 
 
 async def _show(cluster: Cluster, names: Sequence[str], output: str) -> None:

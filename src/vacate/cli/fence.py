@@ -19,13 +19,12 @@ from vacate.cli.common.connection import (
     Cluster,
     Connection,
     cluster_scope_options,
-    connected,
+    run_on_cluster,
 )
 from vacate.cli.common.events import note_node
-from vacate.cli.common.exitcodes import end, interrupted
+from vacate.cli.common.exitcodes import end
 from vacate.cli.common.parameters import node_name, span_between
 from vacate.cli.common.queries import read_node
-from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.shellcompletion import complete_nodes
 from vacate.cli.identity import cluster_user
 from vacate.cli.push import json_option, pushed
@@ -173,15 +172,7 @@ def fence(
 
 def _run(node: str, work: Callable[[Cluster], Awaitable[str]], output: str | None, reach: Connection) -> None:
     """Do it, and print what was done, or why not."""
-    codes: list[int] = []
-
-    async def main() -> None:
-        async with connected(reach) as cluster:
-            codes.extend(await pushed((node,), lambda _: work(cluster), output))
-
-    if run_until_signalled(main):
-        interrupted()
-    end(codes)
+    end(run_on_cluster(reach, lambda cluster: pushed((node,), lambda _: work(cluster), output)))
 
 
 def _mark(

@@ -8,11 +8,9 @@ from vacate.api.installednames import STATUS_AUTHORITY
 from vacate.api.kinds import PODS, VALIDATINGADMISSIONPOLICIES
 from vacate.api.objects import Obj
 from vacate.cli.common import terminal
-from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
-from vacate.cli.common.exitcodes import interrupted
+from vacate.cli.common.connection import Cluster, Connection, cluster_options, run_on_cluster
 from vacate.cli.common.output import output_option, print_object, table
 from vacate.cli.common.queries import list_all_requests
-from vacate.cli.common.run import run_until_signalled
 from vacate.errors import Forbidden, NotFound, UnreadableObject
 from vacate.install.policy_authority import bound_accounts
 from vacate.views.interceptors import (
@@ -42,13 +40,7 @@ def interceptors(everywhere: bool, reach: Connection, output: str) -> None:
     """
     if everywhere and reach.namespace:
         raise click.UsageError("use -A or -n, not both")
-
-    async def work() -> None:
-        async with connected(reach) as cluster:
-            await _show(cluster, "" if everywhere else cluster.namespace, output)
-
-    if run_until_signalled(work):
-        interrupted()
+    run_on_cluster(reach, lambda cluster: _show(cluster, "" if everywhere else cluster.namespace, output))
 
 
 async def read_interceptors(cluster: Cluster, namespace: str) -> list[InterceptorSummary]:

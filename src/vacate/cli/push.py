@@ -21,18 +21,17 @@ from vacate.cli.common.connection import (
     Cluster,
     Connection,
     cluster_options,
-    connected,
     dry_run_option,
+    run_on_cluster,
 )
 from vacate.cli.common.events import RETRIED, SKIPPED, note
-from vacate.cli.common.exitcodes import FAILED, complain, each, end, interrupted
+from vacate.cli.common.exitcodes import FAILED, complain, each, end
 from vacate.cli.common.managerwatch import say_if_unattended
 from vacate.cli.common.output import JSON, json_text
 from vacate.cli.common.parameters import is_drain, participant_name, pod_name
 from vacate.cli.common.program import program_name
 from vacate.cli.common.queries import find, list_all_requests, list_pods, named_uid
 from vacate.cli.common.remedies import no_maintenance, no_node, with_remedy
-from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.shellcompletion import complete_pods, complete_retried
 from vacate.cli.identity import cluster_user
 from vacate.errors import ConfigError, Forbidden, NotFound, VacateError
@@ -118,17 +117,14 @@ def retry(targets: tuple[str, ...], dry_run: bool, reach: Connection, output: st
 
     Exit codes: 0 done, 1 refused or failed, or nothing to try again, 2 usage.
     """
-    codes: list[int] = []
 
-    async def work() -> None:
-        async with connected(reach, dry_run=dry_run) as cluster:
-            codes.extend(await pushed(tuple(dict.fromkeys(targets)), Retrying(cluster).retry, output))
-            if 0 in codes:
-                await say_if_unattended(cluster)
+    async def work(cluster: Cluster) -> Sequence[int]:
+        codes = await pushed(tuple(dict.fromkeys(targets)), Retrying(cluster).retry, output)
+        if 0 in codes:
+            await say_if_unattended(cluster)
+        return codes
 
-    if run_until_signalled(work):
-        interrupted()
-    end(codes)
+    end(run_on_cluster(reach, work, dry_run=dry_run))
 
 
 @click.command()
@@ -144,19 +140,14 @@ def skip(pod: str, interceptor: str, reach: Connection, output: str | None) -> N
 
     Exit codes: 0 done, 1 refused or failed, 2 usage.
     """
-    codes: list[int] = []
 
-    async def work() -> None:
-        async with connected(reach) as cluster:
-            codes.extend(
-                await pushed((pod,), lambda one: skip_turn(cluster, one, interceptor), output, "pod/")
-            )
-            if 0 in codes:
-                await say_if_unattended(cluster)
+    async def work(cluster: Cluster) -> Sequence[int]:
+        codes = await pushed((pod,), lambda one: skip_turn(cluster, one, interceptor), output, "pod/")
+        if 0 in codes:
+            await say_if_unattended(cluster)
+        return codes
 
-    if run_until_signalled(work):
-        interrupted()
-    end(codes)
+    end(run_on_cluster(reach, work))
 
 
 async def skip_turn(cluster: Cluster, pod: str, interceptor: str) -> str:

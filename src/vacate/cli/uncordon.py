@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from vacate.api.kinds import NODEMAINTENANCES, NODES
 from vacate.api.options import DeleteOptions
 from vacate.api.types.nodemaintenance import NodeMaintenance
 from vacate.cli.common import terminal
-from vacate.cli.common.connection import Cluster, Connection, cluster_scope_options, connected, dry_run_option
-from vacate.cli.common.exitcodes import FAILED, interrupted
+from vacate.cli.common.connection import (
+    Cluster,
+    Connection,
+    cluster_scope_options,
+    dry_run_option,
+    run_on_cluster,
+)
+from vacate.cli.common.exitcodes import FAILED, end
 from vacate.cli.common.managerwatch import say_if_unattended
 from vacate.cli.common.parameters import node_name
 from vacate.cli.common.program import program_name
 from vacate.cli.common.queries import read_node
-from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.shellcompletion import complete_nodes
 from vacate.errors import NotFound, VacateError
 from vacate.kube.patches import guarded
@@ -37,23 +40,21 @@ def uncordon(nodes: tuple[str, ...], dry_run: bool, reach: Connection) -> None:
 
     Exit codes: 0 done, 1 refused or failed, 2 usage.
     """
-    codes: list[int] = []
-    left: set[str] = set()
 
-    async def work() -> None:
-        async with connected(reach, dry_run=dry_run) as cluster:
-            for name in dict.fromkeys(nodes):
-                try:
-                    codes.append(await uncordon_node(cluster, name, left))
-                except VacateError as error:
-                    terminal.error(f"node/{name}: {error}")
-                    codes.append(FAILED)
-            if left:
-                await say_if_unattended(cluster)
+    async def work(cluster: Cluster) -> list[int]:
+        codes: list[int] = []
+        left: set[str] = set()
+        for name in dict.fromkeys(nodes):
+            try:
+                codes.append(await uncordon_node(cluster, name, left))
+            except VacateError as error:
+                terminal.error(f"node/{name}: {error}")
+                codes.append(FAILED)
+        if left:
+            await say_if_unattended(cluster)
+        return codes
 
-    if run_until_signalled(work):
-        interrupted()
-    sys.exit(max(codes, default=0))
+    end(run_on_cluster(reach, work, dry_run=dry_run))
 
 
 async def uncordon_node(cluster: Cluster, name: str, left: set[str]) -> int:

@@ -13,10 +13,8 @@ from vacate.api.objects import Obj
 from vacate.api.text import plain
 from vacate.cli.common import terminal
 from vacate.cli.common.apis import chosen_api
-from vacate.cli.common.connection import Cluster, Connection, connected
-from vacate.cli.common.exitcodes import interrupted
+from vacate.cli.common.connection import Cluster, Connection, run_on_cluster
 from vacate.cli.common.output import output_option, print_object
-from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.serveroptions import kubeconfig_options
 from vacate.errors import TransportError
 from vacate.runtime.managerlease import manager_leases
@@ -37,13 +35,9 @@ def version(client_only: bool, kubeconfig: str, context: str, output: str) -> No
     if not output:
         terminal.echo(f"client  vacate {__version__}, Python {own['python']}")
 
-    async def work() -> None:
-        async with connected(Connection(kubeconfig, context)) as cluster:
-            found["server"] = await _server(cluster)
-
     try:
-        if not client_only and run_until_signalled(work):
-            interrupted()
+        if not client_only:
+            found["server"] = run_on_cluster(Connection(kubeconfig, context), _server)
     finally:
         if output:
             print_object(found, output)

@@ -11,12 +11,12 @@ from vacate.api.fielderrors import FieldError
 from vacate.api.objects import Obj, metadata
 from vacate.crds.customresource import CustomResource
 
-_TRAITS = Traits(unconditional_update=False)
-
 
 class DeclaredStrategy(KindStrategy):
     """Admits declared kinds, which behave as custom resources do; some have a strategy derived from it."""
 
+    # Custom resources are never overwritten blindly.
+    traits = Traits(unconditional_update=False)
     counts_generations = True
     checks_finalizers = False
     new_status: ClassVar[Obj | None] = {}
@@ -24,11 +24,6 @@ class DeclaredStrategy(KindStrategy):
     def __init__(self, declaration: CustomResource) -> None:
         super().__init__(declaration.kind)
         self.declaration = declaration
-
-    @property
-    def traits(self) -> Traits:
-        """Custom resources are never overwritten blindly."""
-        return _TRAITS
 
     def default(self, obj: Obj, ctx: Context) -> None:
         """What the schema says where the author says nothing."""

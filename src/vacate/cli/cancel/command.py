@@ -16,13 +16,12 @@ from vacate.cli.common.connection import (
     Cluster,
     Connection,
     cluster_options,
-    connected,
     dry_run_option,
+    run_on_cluster,
 )
-from vacate.cli.common.exitcodes import complain, each, end, interrupted
+from vacate.cli.common.exitcodes import complain, each, end
 from vacate.cli.common.parameters import participant_name, pod_name
 from vacate.cli.common.queries import find, list_all_requests
-from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.selectors import check_choice, selector_option
 from vacate.cli.common.shellcompletion import complete_pods
 from vacate.cli.identity import own_requester
@@ -80,28 +79,26 @@ def cancel(
     check_choice(pods, selector)
     if overriding and dry_run:  # its second step needs the first one done
         raise click.UsageError("--dry-run and --override: give only one of them")
-    codes: list[int] = []
 
-    async def work() -> None:
-        async with connected(reach, dry_run=dry_run) as cluster:
-            api = dialect and await chosen_api(cluster, dialect)
-            own = {
-                one: one.participant(requester) if requester else await own_requester(cluster, one)
-                for one in DIALECTS.values()
-            }
-            cancelling = Cancelling(cluster, own, overriding=overriding, only=api)
-            chosen = tuple(dict.fromkeys(pods)) or await _selected(
-                cluster, selector, None if overriding else own, api
-            )
-            for pod, result in await each(chosen, cancelling.cancel):
-                if isinstance(result, VacateError):
-                    codes.append(complain(pod, result))
-                else:
-                    terminal.echo(f"pod/{pod} {result}{cluster.mark}")
+    async def work(cluster: Cluster) -> list[int]:
+        api = dialect and await chosen_api(cluster, dialect)
+        own = {
+            one: one.participant(requester) if requester else await own_requester(cluster, one)
+            for one in DIALECTS.values()
+        }
+        cancelling = Cancelling(cluster, own, overriding=overriding, only=api)
+        chosen = tuple(dict.fromkeys(pods)) or await _selected(
+            cluster, selector, None if overriding else own, api
+        )
+        codes: list[int] = []
+        for pod, result in await each(chosen, cancelling.cancel):
+            if isinstance(result, VacateError):
+                codes.append(complain(pod, result))
+            else:
+                terminal.echo(f"pod/{pod} {result}{cluster.mark}")
+        return codes
 
-    if run_until_signalled(work):
-        interrupted()
-    end(codes)
+    end(run_on_cluster(reach, work, dry_run=dry_run))
 
 
 async def _selected(

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import click
 
 from vacate.api.kinds import EVICTIONREQUESTS, Kind
+from vacate.cli.common.exitcodes import interrupted
 from vacate.cli.common.parameters import namespace_name
 from vacate.cli.common.remedies import not_accepted, unreachable, with_remedy
+from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.shellcompletion import complete_contexts, complete_namespaces
 from vacate.client.client import Client
 from vacate.client.dryrun import DryRunTransport
@@ -32,6 +34,7 @@ from vacate.errors import (
 )
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +125,19 @@ async def connected(reach: Connection, *, dry_run: bool = False) -> AsyncIterato
         raise unreachable(error, config.server) from error
     finally:
         await client.aclose()
+
+
+def run_on_cluster(reach: Connection, work: Callable[[Cluster], Awaitable[T]], *, dry_run: bool = False) -> T:
+    """What the work comes to on the cluster; a signal that comes first ends the command."""
+    results: list[T] = []
+
+    async def run() -> None:
+        async with connected(reach, dry_run=dry_run) as cluster:
+            results.append(await work(cluster))
+
+    if run_until_signalled(run):
+        interrupted()
+    return results[0]
 
 
 def is_unknown_path(error: ApiError) -> bool:

@@ -14,10 +14,9 @@ from vacate.api.options import ListOptions
 from vacate.api.terminationreason import reason_complaints
 from vacate.api.types import Pod
 from vacate.cli.common import terminal
-from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
-from vacate.cli.common.exitcodes import FAILED, complain, each, end, interrupted
+from vacate.cli.common.connection import Cluster, Connection, cluster_options, run_on_cluster
+from vacate.cli.common.exitcodes import FAILED, complain, each, end
 from vacate.cli.common.parameters import pod_name, span_between
-from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.selectors import check_choice, selector_option
 from vacate.cli.common.shellcompletion import complete_deleted
 from vacate.cli.delete.nodes import check_lost, delete_node, lost_pods
@@ -102,28 +101,25 @@ def delete(
     elif any((pods, selector, not force, wait, timeout)):
         raise click.UsageError("--on-node names all pods itself, and goes with --force --confirm only.")
     _check_force(force, confirm, grace_period)
-    codes: list[int] = []
 
-    async def work() -> None:
-        async with connected(reach) as cluster:
-            options = DeletionOptions(force, reason, grace_period, dry_run)
-            if on_node is not None:
-                codes.extend(await _release(cluster, on_node, options))
-                return
-            deleting = PodDeletions(cluster, options)
-            going: list[str] = []
-            for pod, outcome in await each(pods or await _selected(cluster, selector), deleting.delete):
-                if isinstance(outcome, VacateError):
-                    codes.append(complain(pod, outcome))
-                else:
-                    terminal.echo(f"pod/{pod} {outcome}")
-                    going.append(pod)
-            if (wait or timeout) and not dry_run:
-                codes.extend(await deleting.wait(going, timeout))
+    async def work(cluster: Cluster) -> list[int]:
+        options = DeletionOptions(force, reason, grace_period, dry_run)
+        if on_node is not None:
+            return await _release(cluster, on_node, options)
+        deleting = PodDeletions(cluster, options)
+        codes: list[int] = []
+        going: list[str] = []
+        for pod, outcome in await each(pods or await _selected(cluster, selector), deleting.delete):
+            if isinstance(outcome, VacateError):
+                codes.append(complain(pod, outcome))
+            else:
+                terminal.echo(f"pod/{pod} {outcome}")
+                going.append(pod)
+        if (wait or timeout) and not dry_run:
+            codes += await deleting.wait(going, timeout)
+        return codes
 
-    if run_until_signalled(work):
-        interrupted()
-    end(codes)
+    end(run_on_cluster(reach, work))
 
 
 def _check_force(force: bool, confirm: bool, grace_period: int | None) -> None:
@@ -138,22 +134,20 @@ def _check_force(force: bool, confirm: bool, grace_period: int | None) -> None:
 def _delete_nodes(names: tuple[str, ...], reach: Connection, *, confirm: bool, dry_run: bool) -> None:
     if not names:
         raise click.UsageError("Name the nodes to delete.")
-    codes: list[int] = []
 
-    async def work() -> None:
-        async with connected(reach) as cluster:
-            for name in dict.fromkeys(names):
-                try:
-                    outcome = await delete_node(cluster, name, confirm=confirm, dry_run=dry_run)
-                except VacateError as error:
-                    terminal.error(f"node/{name}: {error}")
-                    codes.append(FAILED)
-                else:
-                    terminal.echo(f"node/{name} {outcome}")
+    async def work(cluster: Cluster) -> list[int]:
+        codes: list[int] = []
+        for name in dict.fromkeys(names):
+            try:
+                outcome = await delete_node(cluster, name, confirm=confirm, dry_run=dry_run)
+            except VacateError as error:
+                terminal.error(f"node/{name}: {error}")
+                codes.append(FAILED)
+            else:
+                terminal.echo(f"node/{name} {outcome}")
+        return codes
 
-    if run_until_signalled(work):
-        interrupted()
-    end(codes)
+    end(run_on_cluster(reach, work))
 
 
 async def _release(cluster: Cluster, node: str, options: DeletionOptions) -> list[int]:

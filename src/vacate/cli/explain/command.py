@@ -14,8 +14,7 @@ from vacate.api.types.fencingpolicy import FencingPolicy
 from vacate.api.types.nodemaintenance import NodeMaintenance
 from vacate.cli.common import terminal
 from vacate.cli.common.apis import api_option, chosen_api
-from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
-from vacate.cli.common.exitcodes import interrupted
+from vacate.cli.common.connection import Cluster, Connection, cluster_options, run_on_cluster
 from vacate.cli.common.managerwatch import read_manager_health
 from vacate.cli.common.output import output_option, print_object
 from vacate.cli.common.program import program_name
@@ -26,7 +25,6 @@ from vacate.cli.common.queries import (
     list_maintenances,
     refusals,
 )
-from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.shellcompletion import complete_explained
 from vacate.cli.explain.several import Explained, explain_several, explained
 from vacate.cli.explain.text import as_lines, as_object
@@ -72,17 +70,16 @@ def explain(what: Explained, dialect: Dialect | None, reach: Connection, output:
     Exit codes: 0 done, 1 refused or failed, also without such a pod, 2 usage, 130 interrupted.
     """
 
-    async def work() -> None:
-        async with connected(reach) as cluster:
-            if not isinstance(what, str):
-                several = await explain_several(cluster, what, explain_pod, terminal.width())
-                if output:
-                    print_object(several.obj(), output)
-                else:
-                    terminal.echo_lines(several.text(terminal.columns()))
-                return
-            api = dialect and await chosen_api(cluster, dialect)
-            explanation, readable = await explain_pod(cluster, what, api)
+    async def work(cluster: Cluster) -> None:
+        if not isinstance(what, str):
+            several = await explain_several(cluster, what, explain_pod, terminal.width())
+            if output:
+                print_object(several.obj(), output)
+            else:
+                terminal.echo_lines(several.text(terminal.columns()))
+            return
+        api = dialect and await chosen_api(cluster, dialect)
+        explanation, readable = await explain_pod(cluster, what, api)
         if output:
             print_object(as_object(explanation), output)
             return
@@ -93,8 +90,7 @@ def explain(what: Explained, dialect: Dialect | None, reach: Connection, output:
                 err=True,
             )
 
-    if run_until_signalled(work):
-        interrupted()
+    run_on_cluster(reach, work)
 
 
 async def explain_pod(cluster: Cluster, pod: str, only: Dialect | None = None) -> tuple[Explanation, bool]:

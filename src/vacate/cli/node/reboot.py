@@ -6,16 +6,14 @@ import sys
 
 import click
 
-from vacate.api.kinds import NODES
-from vacate.api.objects import dig
 from vacate.cli.common import terminal
-from vacate.cli.common.connection import Connection, cluster_scope_options, connected
+from vacate.cli.common.connection import Cluster, Connection, cluster_scope_options, run_on_cluster
 from vacate.cli.common.parameters import subdomain
 from vacate.cli.common.program import program_name
-from vacate.cli.common.remedies import no_node
+from vacate.cli.common.queries import read_node
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.drain.command import drain
-from vacate.errors import ConfigError, NotFound
+from vacate.errors import ConfigError
 from vacate.nodeagent.runtime.supervisor.procfs import boot_id
 from vacate.nodeagent.shutdown.logind import DBusLogind
 
@@ -83,18 +81,11 @@ def reboot(
 
 def _check_is_here(name: str, reach: Connection) -> None:
     """A drain of one machine and a reboot of another would be worse than neither."""
-    found: list[object] = []
 
-    async def look() -> None:
-        async with connected(reach) as cluster:
-            try:
-                node = await cluster.client.get(NODES, name)
-            except NotFound:
-                raise no_node(name) from None
-            found.append(dig(node, "status", "nodeInfo", "bootID"))
+    async def look(cluster: Cluster) -> str:
+        return (await read_node(cluster, name)).status.node_info.boot_id
 
-    run_until_signalled(look)
-    if found != [boot_id()]:
+    if run_on_cluster(reach, look) != boot_id():
         raise ConfigError(
             f"node/{name} is not this machine (its boot ID differs); run this on {name} itself, "
             f"or drain it from here: {program_name()} drain {name}"

@@ -15,12 +15,11 @@ from vacate.api.nodeconditions import graceful_shutdown
 from vacate.api.objects import Obj
 from vacate.api.options import ListOptions
 from vacate.cli.common import terminal
-from vacate.cli.common.connection import Connection, cluster_scope_options, connected
+from vacate.cli.common.connection import Cluster, Connection, cluster_scope_options, run_on_cluster
 from vacate.cli.common.kubeletconfig import read_config_file
 from vacate.cli.common.output import aligned
 from vacate.cli.common.parameters import subdomain
 from vacate.cli.common.remedies import no_node
-from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.serveroptions import gates_option
 from vacate.cli.common.text import columns_of, safe
 from vacate.cli.node.shutdownorder import PodPreview, Preview, preparation, preview
@@ -61,19 +60,18 @@ def shutdown(name: str, dry_run: bool, config_file: Path, gates: FeatureGates, r
         )
     config = read_config_file(config_file, gates)
 
-    async def work() -> None:
-        async with connected(reach) as cluster:
-            try:
-                node = await cluster.client.get(NODES, name)
-            except NotFound:
-                raise no_node(name) from None
-            found = await cluster.client.list(
-                PODS, options=ListOptions(field_selector=f"spec.nodeName={name}"), into=AgentPod
-            )
+    async def work(cluster: Cluster) -> None:
+        try:
+            node = await cluster.client.get(NODES, name)
+        except NotFound:
+            raise no_node(name) from None
+        found = await cluster.client.list(
+            PODS, options=ListOptions(field_selector=f"spec.nodeName={name}"), into=AgentPod
+        )
         pods = [one for one in found.items if not one.terminal]
         terminal.echo_lines(shown_order(name, config, pods, node, terminal.columns()))
 
-    run_until_signalled(work)
+    run_on_cluster(reach, work)
 
 
 def shown_order(

@@ -16,7 +16,7 @@ from vacate.api.text import plain
 from vacate.api.times import format_time
 from vacate.cli.common import terminal
 from vacate.cli.common.confirmation import confirmed
-from vacate.cli.common.connection import Connection, connected, not_served
+from vacate.cli.common.connection import Connection, not_served, run_on_cluster
 from vacate.cli.common.exitcodes import FAILED, INTERRUPTED, LACKS_ROOM, WOULD_BLOCK, interrupted
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.text import cut
@@ -42,15 +42,7 @@ def read_cluster(reach: Connection, *, images: bool = False) -> Snapshot:
     """The cluster as it is now."""
     from vacate.plan.snapshot import read_snapshot  # noqa: PLC0415
 
-    found: list[Snapshot] = []
-
-    async def work() -> None:
-        async with connected(reach) as cluster:
-            found.append(await read_snapshot(cluster.client, cluster.clock, images=images))
-
-    if run_until_signalled(work):
-        interrupted()
-    return found[0]
+    return run_on_cluster(reach, lambda cluster: read_snapshot(cluster.client, cluster.clock, images=images))
 
 
 def make(

@@ -21,23 +21,10 @@ from vacate.embedded.bootstrap.bindings import cluster_bindings, system_bindings
 from vacate.embedded.bootstrap.cluster import namespaces, priority_classes
 from vacate.embedded.bootstrap.componentroles import component_roles
 from vacate.embedded.bootstrap.controllerroles import controller_bindings, controller_roles
-from vacate.embedded.bootstrap.reconcile import (
-    is_protected,
-    must_recreate,
-    reconcile,
-    reconcile_binding,
-    reconcile_role,
-)
+from vacate.embedded.bootstrap.reconcile import must_recreate, reconcile
 from vacate.embedded.bootstrap.userroles import user_roles
 
-__all__ = [
-    "bootstrap_objects",
-    "is_protected",
-    "must_recreate",
-    "reconcile",
-    "reconcile_binding",
-    "reconcile_role",
-]
+__all__ = ["bootstrap_objects", "must_recreate", "reconcile"]
 
 
 def bootstrap_objects() -> list[tuple[Kind, Obj]]:

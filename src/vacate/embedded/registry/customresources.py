@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from vacate.admission.context import Context, Traits
+from vacate.admission.context import Context
 from vacate.admission.strategy import KindStrategy
 from vacate.api.fielderrors import FieldError
 from vacate.api.kinds import Kind
@@ -24,15 +24,11 @@ class CustomResourceStrategy:
     def __init__(self, strategy: KindStrategy) -> None:
         self._strategy = strategy
         self.kind = strategy.kind
+        self.traits = strategy.traits
         self.default = strategy.default
         self.prepare_create = strategy.prepare_create
         self.prepare_update = strategy.prepare_update
         self.validate_delete = strategy.validate_delete
-
-    @property
-    def traits(self) -> Traits:
-        """As the strategy says."""
-        return self._strategy.traits
 
     def validate(self, obj: Obj, ctx: Context) -> list[FieldError]:
         """What the strategy finds; where that is nothing, the rules that a new object breaks."""

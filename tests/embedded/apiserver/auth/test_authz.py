@@ -211,12 +211,12 @@ def user_of(peer: Peer) -> User:
         (identities.node("n1"), "patch", "pods/status", ""),
         (identities.node("n1"), "delete", "pods", ""),
         (identities.node("n1"), "update", "leases", "coordination.k8s.io"),
-        (identities.controller("deployment-controller"), "patch", "deployments/status", "apps"),
-        (identities.controller("replicaset-controller"), "create", "pods", ""),
-        (identities.controller("disruption-controller"), "patch", "poddisruptionbudgets/status", "policy"),
-        (identities.controller("generic-garbage-collector"), "delete", "replicasets", "apps"),
-        (identities.controller("namespace-controller"), "deletecollection", "configmaps", ""),
-        (identities.controller("namespace-controller"), "update", "namespaces/finalize", ""),
+        (identities.CONTROLLER_MANAGER, "patch", "poddisruptionbudgets/status", "policy"),
+        (identities.CONTROLLER_MANAGER, "delete", "replicasets", "apps"),
+        (identities.CONTROLLER_MANAGER, "create", "controllerrevisions", "apps"),
+        (identities.CONTROLLER_MANAGER, "create", "persistentvolumeclaims", ""),
+        (identities.CONTROLLER_MANAGER, "deletecollection", "configmaps", ""),
+        (identities.CONTROLLER_MANAGER, "update", "namespaces/finalize", ""),
         (identities.CONTROLLER_MANAGER, "list", "pods", ""),
         (identities.CONTROLLER_MANAGER, "create", "pods", ""),
         (identities.CONTROLLER_MANAGER, "patch", "replicasets/status", "apps"),
@@ -239,6 +239,6 @@ def test_leaders_are_elected_in_kube_system_only(peer: Peer) -> None:
 
 
 def test_controllers_may_not_grant_rights() -> None:
-    for peer in (identities.SCHEDULER, identities.controller("deployment-controller")):
+    for peer in (identities.SCHEDULER, identities.CONTROLLER_MANAGER):
         question = ask(user_of(peer), "create", "clusterroles", "", "", "rbac.authorization.k8s.io")
         assert not default_authorizer().authorize(question).allowed

@@ -6,9 +6,9 @@ import datetime as dt
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from vacate.api.columns import Printer
 from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
+from vacate.embedded.apiserver.printers.columns import Printer
 from vacate.embedded.apiserver.printers.registry import printer_of
 
 Include = Literal["None", "Metadata", "Object"]

@@ -3,28 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import Any
 
 from vacate.api.ages import since
-from vacate.api.columns import Column, Printer, wide
-from vacate.api.objects import Obj, name_of
-
-
-def _cells(obj: Obj, now: dt.datetime) -> list[Any]:
-    first, last, count = _seen(obj, now)
-    involved = obj.get("involvedObject") or {}
-    return [
-        last,
-        obj.get("type", ""),
-        obj.get("reason", ""),
-        _target(involved),
-        involved.get("fieldPath", ""),
-        _source(obj),
-        str(obj.get("message") or "").strip(),
-        first,
-        count,
-        name_of(obj),
-    ]
+from vacate.api.objects import Obj
+from vacate.embedded.apiserver.printers.columns import NAME, Column, Printer, field, wide
 
 
 def _seen(event: Obj, now: dt.datetime) -> tuple[str, str, int]:
@@ -37,12 +19,13 @@ def _seen(event: Obj, now: dt.datetime) -> tuple[str, str, int]:
     return first, last, event.get("count") or 1
 
 
-def _target(involved: Obj) -> str:
+def _target(event: Obj, _: dt.datetime) -> str:
+    involved = event.get("involvedObject") or {}
     kind, name = str(involved.get("kind", "")).lower(), involved.get("name")
     return f"{kind}/{name}" if name else kind
 
 
-def _source(event: Obj) -> str:
+def _source(event: Obj, _: dt.datetime) -> str:
     source = event.get("source") or {}
     component = source.get("component") or event.get("reportingComponent") or ""
     instance = source.get("host") or event.get("reportingInstance") or ""
@@ -50,17 +33,14 @@ def _source(event: Obj) -> str:
 
 
 EVENTS = Printer(
-    (
-        Column("Last Seen", "How long ago it happened last."),
-        Column("Type", "Normal or Warning."),
-        Column("Reason", "A word for why it happened."),
-        Column("Object", "What it is about."),
-        wide("Subobject", "The part of the object that it is about."),
-        wide("Source", "Who reported it."),
-        Column("Message", "What happened."),
-        wide("First Seen", "How long ago it happened first."),
-        wide("Count", "How often it happened."),
-        wide("Name", "The event's own name.", format_="name"),
-    ),
-    _cells,
+    Column("Last Seen", "How long ago it happened last.", lambda obj, now: _seen(obj, now)[1]),
+    Column("Type", "Normal or Warning.", field("type")),
+    Column("Reason", "A word for why it happened.", field("reason")),
+    Column("Object", "What it is about.", _target),
+    wide("Subobject", "The part of the object that it is about.", field("involvedObject", "fieldPath")),
+    wide("Source", "Who reported it.", _source),
+    Column("Message", "What happened.", lambda obj, _: str(obj.get("message") or "").strip()),
+    wide("First Seen", "How long ago it happened first.", lambda obj, now: _seen(obj, now)[0]),
+    wide("Count", "How often it happened.", lambda obj, now: _seen(obj, now)[2]),
+    wide("Name", "The event's own name.", NAME.read, format_="name"),
 )

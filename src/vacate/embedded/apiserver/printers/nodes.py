@@ -3,33 +3,32 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import Any
 
-from vacate.api.ages import age
-from vacate.api.columns import AGE, NAME, Column, Printer, wide
-from vacate.api.objects import Obj, dig, name_of
+from vacate.api.objects import Obj, dig
+from vacate.embedded.apiserver.printers.columns import (
+    AGE,
+    NAME,
+    NONE,
+    UNKNOWN,
+    Column,
+    Printer,
+    Read,
+    field,
+    wide,
+)
 
 _ROLE_PREFIX = "node-role.kubernetes.io/"
 _ROLE = "kubernetes.io/role"
 
 
-def _cells(obj: Obj, now: dt.datetime) -> list[Any]:
+def _info(key: str, default: str = UNKNOWN) -> Read:
+    return field("status", "nodeInfo", key, default=default)
+
+
+def _kernel(obj: Obj, _: dt.datetime) -> str:
     info = dig(obj, "status", "nodeInfo") or {}
-    kernel = info.get("kernelVersion") or "<unknown>"
-    if info.get("architecture"):
-        kernel += f" ({info['architecture']})"
-    return [
-        name_of(obj),
-        status_of(obj),
-        ",".join(roles_of(obj)) or "<none>",
-        age(obj, now),
-        info.get("kubeletVersion", ""),
-        _address(obj, "InternalIP"),
-        _address(obj, "ExternalIP"),
-        info.get("osImage") or "<unknown>",
-        kernel,
-        info.get("containerRuntimeVersion") or "<unknown>",
-    ]
+    kernel = str(info.get("kernelVersion") or UNKNOWN)
+    return f"{kernel} ({info['architecture']})" if info.get("architecture") else kernel
 
 
 def status_of(node: Obj) -> str:
@@ -52,23 +51,26 @@ def roles_of(node: Obj) -> list[str]:
     return sorted(roles - {""})
 
 
-def _address(node: Obj, kind: str) -> str:
-    addresses = dig(node, "status", "addresses") or ()
-    return next((one.get("address", "") for one in addresses if one.get("type") == kind), "<none>")
+def _address(kind: str) -> Read:
+    def found(node: Obj, _: dt.datetime) -> str:
+        addresses = dig(node, "status", "addresses") or ()
+        return next((one.get("address", "") for one in addresses if one.get("type") == kind), NONE)
+
+    return found
 
 
 NODES = Printer(
-    (
-        NAME,
-        Column("Status", "Whether the node is ready, and whether it takes new pods."),
-        Column("Roles", "The roles that the node's labels name."),
-        AGE,
-        Column("Version", "The version of the node's kubelet."),
-        wide("Internal-IP", "The node's address within the cluster."),
-        wide("External-IP", "The node's address outside the cluster."),
-        wide("OS-Image", "The operating system that the node runs."),
-        wide("Kernel-Version", "The node's kernel and architecture."),
-        wide("Container-Runtime", "The container runtime and its version."),
+    NAME,
+    Column(
+        "Status", "Whether the node is ready, and whether it takes new pods.",
+        lambda obj, _: status_of(obj),
     ),
-    _cells,
-)
+    Column("Roles", "The roles that the node's labels name.", lambda obj, _: ",".join(roles_of(obj)) or NONE),
+    AGE,
+    Column("Version", "The version of the node's kubelet.", _info("kubeletVersion", "")),
+    wide("Internal-IP", "The node's address within the cluster.", _address("InternalIP")),
+    wide("External-IP", "The node's address outside the cluster.", _address("ExternalIP")),
+    wide("OS-Image", "The operating system that the node runs.", _info("osImage")),
+    wide("Kernel-Version", "The node's kernel and architecture.", _kernel),
+    wide("Container-Runtime", "The container runtime and its version.", _info("containerRuntimeVersion")),
+)  # fmt: skip

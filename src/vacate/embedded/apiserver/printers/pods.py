@@ -6,11 +6,10 @@ import datetime as dt
 from typing import Any
 
 from vacate.api.ages import age
-from vacate.api.columns import AGE, NAME, Column, Printer, wide
 from vacate.api.objects import Obj, dig, name_of
+from vacate.embedded.apiserver.printers.columns import AGE, NAME, NONE, Column, Printer, wide
 from vacate.embedded.apiserver.printers.podstatus import summarise
 
-_NONE = "<none>"
 _COMPLETED = {"Succeeded": "The pod has completed successfully.", "Failed": "The pod failed."}
 
 
@@ -23,8 +22,8 @@ def _cells(pod: Obj, now: dt.datetime) -> list[Any]:
         summary.restarts_text(now),
         age(pod, now),
         _address(pod),
-        dig(pod, "spec", "nodeName") or _NONE,
-        dig(pod, "status", "nominatedNodeName") or _NONE,
+        dig(pod, "spec", "nodeName") or NONE,
+        dig(pod, "status", "nominatedNodeName") or NONE,
         _readiness_gates(pod),
     ]
 
@@ -32,13 +31,13 @@ def _cells(pod: Obj, now: dt.datetime) -> list[Any]:
 def _address(pod: Obj) -> str:
     addresses = dig(pod, "status", "podIPs")
     found = addresses[0].get("ip") if addresses else dig(pod, "status", "podIP")
-    return found or _NONE
+    return found or NONE
 
 
 def _readiness_gates(pod: Obj) -> str:
     gates = dig(pod, "spec", "readinessGates")
     if not gates:
-        return _NONE
+        return NONE
     statuses: dict[str, str] = {}
     for one in dig(pod, "status", "conditions") or ():
         statuses.setdefault(one.get("type", ""), one.get("status", ""))
@@ -54,17 +53,15 @@ def _conditions(pod: Obj) -> list[Obj]:
 
 
 PODS = Printer(
-    (
-        NAME,
-        Column("Ready", "How many of the pod's containers are ready."),
-        Column("Status", "One word for how the pod is doing."),
-        Column("Restarts", "How often the containers were restarted, and when last."),
-        AGE,
-        wide("IP", "The pod's first address."),
-        wide("Node", "The node on which the pod runs."),
-        wide("Nominated Node", "The node that is being cleared for the pod."),
-        wide("Readiness Gates", "How many of the further conditions for readiness are met."),
-    ),
-    _cells,
-    _conditions,
+    NAME,
+    Column("Ready", "How many of the pod's containers are ready."),
+    Column("Status", "One word for how the pod is doing."),
+    Column("Restarts", "How often the containers were restarted, and when last."),
+    AGE,
+    wide("IP", "The pod's first address."),
+    wide("Node", "The node on which the pod runs."),
+    wide("Nominated Node", "The node that is being cleared for the pod."),
+    wide("Readiness Gates", "How many of the further conditions for readiness are met."),
+    cells=_cells,
+    conditions=_conditions,
 )

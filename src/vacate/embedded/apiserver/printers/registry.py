@@ -4,30 +4,18 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from functools import partial
 from typing import Any
 
 from vacate.api import kinds
 from vacate.api.ages import since
-from vacate.api.columns import NAME, Column, Printer
 from vacate.api.kinds import Kind
-from vacate.api.objects import Obj, name_of
+from vacate.api.objects import Obj
 from vacate.api.untyped import mapping, maps
 from vacate.crds.catalogue import DECLARATIONS
 from vacate.crds.customresource import CustomResource, PrinterColumn
-from vacate.embedded.apiserver.printers import (
-    admission,
-    autoscaling,
-    batch,
-    cluster,
-    events,
-    lifecycle,
-    nodes,
-    pods,
-    policy,
-    rbac,
-    storage,
-    workloads,
-)
+from vacate.embedded.apiserver.printers import cluster, events, lifecycle, nodes, pods, storage, workloads
+from vacate.embedded.apiserver.printers.columns import NAME, Column, Printer, field
 
 _STEP = re.compile(r'[.](\w+)(?:\[[?]\(@[.](\w+)=="([^"]*)"\)\])?')
 """A field, or the first of a list's items in which another field has a value."""
@@ -35,13 +23,13 @@ _STEP = re.compile(r'[.](\w+)(?:\[[?]\(@[.](\w+)=="([^"]*)"\)\])?')
 
 def printer_of_declaration(declaration: CustomResource) -> Printer:
     """The printer that a declaration describes."""
-    columns = declaration.columns
-
-    def cells(obj: Obj, now: dt.datetime) -> list[Any]:
-        return [name_of(obj), *(_cell(column, obj, now) for column in columns)]
-
-    shown = tuple(Column(one.name, one.description, one.type, "", one.priority) for one in columns)
-    return Printer((NAME, *shown), cells)
+    return Printer(
+        NAME,
+        *(
+            Column(one.name, one.description, partial(_cell, one), one.type, "", one.priority)
+            for one in declaration.columns
+        ),
+    )
 
 
 def _cell(column: PrinterColumn, obj: Obj, now: dt.datetime) -> Any:
@@ -55,12 +43,8 @@ def _cell(column: PrinterColumn, obj: Obj, now: dt.datetime) -> Any:
     return since(value, now) if column.type == "date" else value
 
 
-_CREATED_AT = Column("Created At", "When the object was created.", type="date")
-
-DEFAULT = Printer(
-    (NAME, _CREATED_AT),
-    lambda obj, _: [obj["metadata"].get("name", ""), obj["metadata"].get("creationTimestamp")],
-)
+_CREATED = field("metadata", "creationTimestamp", default=None)
+DEFAULT = Printer(NAME, Column("Created At", "When the object was created.", _CREATED, "date"))
 
 PRINTERS: dict[str, Printer] = {
     kinds.PODS.resource: pods.PODS,
@@ -76,12 +60,12 @@ PRINTERS: dict[str, Printer] = {
     kinds.STATEFULSETS.resource: workloads.STATEFULSETS,
     kinds.DAEMONSETS.resource: workloads.DAEMONSETS,
     kinds.CONTROLLERREVISIONS.resource: workloads.CONTROLLERREVISIONS,
-    kinds.JOBS.resource: batch.JOBS,
-    kinds.CRONJOBS.resource: batch.CRONJOBS,
-    kinds.PODTEMPLATES.resource: batch.PODTEMPLATES,
-    kinds.HORIZONTALPODAUTOSCALERS.resource: autoscaling.HORIZONTALPODAUTOSCALERS,
-    kinds.PODDISRUPTIONBUDGETS.resource: policy.PODDISRUPTIONBUDGETS,
-    kinds.PRIORITYCLASSES.resource: policy.PRIORITYCLASSES,
+    kinds.JOBS.resource: workloads.JOBS,
+    kinds.CRONJOBS.resource: workloads.CRONJOBS,
+    kinds.PODTEMPLATES.resource: workloads.PODTEMPLATES,
+    kinds.HORIZONTALPODAUTOSCALERS.resource: workloads.HORIZONTALPODAUTOSCALERS,
+    kinds.PODDISRUPTIONBUDGETS.resource: cluster.PODDISRUPTIONBUDGETS,
+    kinds.PRIORITYCLASSES.resource: cluster.PRIORITYCLASSES,
     kinds.LIFECYCLE_REQUESTS.resource: lifecycle.REQUESTS,
     kinds.LIFECYCLE_EVICTIONS.resource: lifecycle.EVICTIONS,
     kinds.PERSISTENTVOLUMES.resource: storage.PERSISTENTVOLUMES,
@@ -89,10 +73,10 @@ PRINTERS: dict[str, Printer] = {
     kinds.STORAGECLASSES.resource: storage.STORAGECLASSES,
     kinds.ROLES.resource: DEFAULT,
     kinds.CLUSTERROLES.resource: DEFAULT,
-    kinds.ROLEBINDINGS.resource: rbac.BINDINGS,
-    kinds.CLUSTERROLEBINDINGS.resource: rbac.BINDINGS,
-    kinds.VALIDATINGADMISSIONPOLICIES.resource: admission.POLICIES,
-    kinds.VALIDATINGADMISSIONPOLICYBINDINGS.resource: admission.BINDINGS,
+    kinds.ROLEBINDINGS.resource: cluster.ROLEBINDINGS,
+    kinds.CLUSTERROLEBINDINGS.resource: cluster.ROLEBINDINGS,
+    kinds.VALIDATINGADMISSIONPOLICIES.resource: cluster.POLICIES,
+    kinds.VALIDATINGADMISSIONPOLICYBINDINGS.resource: cluster.POLICYBINDINGS,
     **{one.kind.resource: printer_of_declaration(one) for one in DECLARATIONS},
 }
 

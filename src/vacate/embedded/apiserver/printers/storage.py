@@ -5,11 +5,18 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
-from vacate.api.ages import age
-from vacate.api.columns import AGE, NAME, Column, Printer, wide
 from vacate.api.objects import Obj, dig, name_of
+from vacate.embedded.apiserver.printers.columns import (
+    AGE,
+    NAME,
+    UNSET,
+    Column,
+    Printer,
+    Read,
+    field,
+    wide,
+)
 
-_UNSET = "<unset>"
 _SHORT = (
     ("ReadWriteOnce", "RWO"),
     ("ReadOnlyMany", "ROX"),
@@ -19,100 +26,86 @@ _SHORT = (
 _DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 
 
-def _modes(modes: Any) -> str:
-    known = modes or ()
-    return ",".join(short for name, short in _SHORT if name in known)
+def _modes(*path: str) -> Read:
+    return lambda obj, _: ",".join(short for name, short in _SHORT if name in (dig(obj, *path) or ()))
 
 
-def _phase(obj: Obj) -> str:
+def _capacity(*path: str) -> Read:
+    return lambda obj, _: str(dig(obj, *path, "capacity", "storage") or "0")
+
+
+def _phase(obj: Obj, _: dt.datetime) -> str:
     phase = dig(obj, "status", "phase") or ""
     return "Terminating" if dig(obj, "metadata", "deletionTimestamp") else str(phase)
 
 
-def _volume(obj: Obj, now: dt.datetime) -> list[Any]:
-    spec, claim = obj.get("spec") or {}, dig(obj, "spec", "claimRef") or {}
-    claimed = f"{claim.get('namespace', '')}/{claim.get('name', '')}" if claim else ""
-    return [
-        name_of(obj),
-        str(dig(spec, "capacity", "storage") or "0"),
-        _modes(spec.get("accessModes")),
-        spec.get("persistentVolumeReclaimPolicy", ""),
-        _phase(obj),
-        claimed,
-        spec.get("storageClassName", ""),
-        spec.get("volumeAttributesClassName") or _UNSET,
-        dig(obj, "status", "reason") or "",
-        age(obj, now),
-        spec.get("volumeMode") or _UNSET,
-    ]
+def _claim(obj: Obj, _: dt.datetime) -> str:
+    claim = dig(obj, "spec", "claimRef")
+    return f"{claim.get('namespace', '')}/{claim.get('name', '')}" if claim else ""
 
 
-def _claim(obj: Obj, now: dt.datetime) -> list[Any]:
-    spec, volume = obj.get("spec") or {}, dig(obj, "spec", "volumeName") or ""
-    capacity, modes = "", ""
-    if volume:
-        capacity = str(dig(obj, "status", "capacity", "storage") or "0")
-        modes = _modes(dig(obj, "status", "accessModes"))
-    return [
-        name_of(obj), _phase(obj), volume, capacity, modes, spec.get("storageClassName") or "",
-        spec.get("volumeAttributesClassName") or _UNSET, age(obj, now), spec.get("volumeMode") or _UNSET,
-    ]  # fmt: skip
+def _if_bound(read: Read) -> Read:
+    """Of a claim: what is known once it has a volume."""
+    return lambda obj, now: read(obj, now) if dig(obj, "spec", "volumeName") else ""
 
 
-def _storage_class(obj: Obj, now: dt.datetime) -> list[Any]:
+def _class_name(obj: Obj, _: dt.datetime) -> Any:
     is_default = dig(obj, "metadata", "annotations", _DEFAULT_CLASS) == "true"
-    return [
-        f"{name_of(obj)} (default)" if is_default else name_of(obj),
-        obj.get("provisioner", ""),
-        obj.get("reclaimPolicy") or "Delete",
-        obj.get("volumeBindingMode") or "Immediate",
-        bool(obj.get("allowVolumeExpansion")),
-        age(obj, now),
-    ]
+    return f"{name_of(obj)} (default)" if is_default else name_of(obj)
 
 
-_CLASS = Column("StorageClass", "The class that the volume belongs to.")
-_ATTRIBUTES = Column("VolumeAttributesClass", "The class of attributes of the volume.")
-_VOLUME_MODE = wide("VolumeMode", "Whether the volume is a file system or a device.")
+_CLASSES = (
+    Column("StorageClass", "The class that the volume belongs to.", field("spec", "storageClassName")),
+    Column(
+        "VolumeAttributesClass", "The class of attributes of the volume.",
+        field("spec", "volumeAttributesClassName", default=UNSET),
+    ),
+)  # fmt: skip
+_VOLUME_MODE = wide(
+    "VolumeMode",
+    "Whether the volume is a file system or a device.",
+    field("spec", "volumeMode", default=UNSET),
+)
 
 PERSISTENTVOLUMES = Printer(
-    (
-        NAME,
-        Column("Capacity", "How much the volume holds."),
-        Column("Access Modes", "In which ways it can be mounted."),
-        Column("Reclaim Policy", "What becomes of it when its claim is gone."),
-        Column("Status", "Whether it is free, bound or left behind."),
-        Column("Claim", "The claim that it is bound to."),
-        _CLASS,
-        _ATTRIBUTES,
-        Column("Reason", "Why it is in this state."),
-        AGE,
-        _VOLUME_MODE,
+    NAME,
+    Column("Capacity", "How much the volume holds.", _capacity("spec")),
+    Column("Access Modes", "In which ways it can be mounted.", _modes("spec", "accessModes")),
+    Column(
+        "Reclaim Policy", "What becomes of it when its claim is gone.",
+        field("spec", "persistentVolumeReclaimPolicy"),
     ),
-    _volume,
-)
+    Column("Status", "Whether it is free, bound or left behind.", _phase),
+    Column("Claim", "The claim that it is bound to.", _claim),
+    *_CLASSES,
+    Column("Reason", "Why it is in this state.", field("status", "reason")),
+    AGE,
+    _VOLUME_MODE,
+)  # fmt: skip
 PERSISTENTVOLUMECLAIMS = Printer(
-    (
-        NAME,
-        Column("Status", "Whether the claim has its volume."),
-        Column("Volume", "The volume that it is bound to."),
-        Column("Capacity", "How much that volume holds."),
-        Column("Access Modes", "In which ways that volume can be mounted."),
-        _CLASS,
-        _ATTRIBUTES,
-        AGE,
-        _VOLUME_MODE,
+    NAME,
+    Column("Status", "Whether the claim has its volume.", _phase),
+    Column("Volume", "The volume that it is bound to.", field("spec", "volumeName")),
+    Column("Capacity", "How much that volume holds.", _if_bound(_capacity("status"))),
+    Column(
+        "Access Modes", "In which ways that volume can be mounted.",
+        _if_bound(_modes("status", "accessModes")),
     ),
-    _claim,
-)
+    *_CLASSES,
+    AGE,
+    _VOLUME_MODE,
+)  # fmt: skip
 STORAGECLASSES = Printer(
-    (
-        NAME,
-        Column("Provisioner", "Who makes volumes of this class."),
-        Column("ReclaimPolicy", "What becomes of a volume when its claim is gone."),
-        Column("VolumeBindingMode", "When a claim is bound."),
-        Column("AllowVolumeExpansion", "Whether claims may ask for more."),
-        AGE,
+    Column(NAME.name, NAME.description, _class_name, format=NAME.format),
+    Column("Provisioner", "Who makes volumes of this class.", field("provisioner")),
+    Column(
+        "ReclaimPolicy", "What becomes of a volume when its claim is gone.",
+        field("reclaimPolicy", default="Delete"),
     ),
-    _storage_class,
-)
+    Column("VolumeBindingMode", "When a claim is bound.", field("volumeBindingMode", default="Immediate")),
+    Column(
+        "AllowVolumeExpansion", "Whether claims may ask for more.",
+        field("allowVolumeExpansion", default=False),
+    ),
+    AGE,
+)  # fmt: skip

@@ -21,13 +21,10 @@ _NEITHER = "validations or auditAnnotations must contain at least one item"
 class _Strategy(KindStrategy):
     """What both kinds have in common."""
 
+    # A PUT must name the version that it replaces.
+    traits = Traits(unconditional_update=False)
     counts_generations = True
     _constraints = "matchConstraints"
-
-    @property
-    def traits(self) -> Traits:
-        """A PUT must name the version that it replaces."""
-        return Traits(unconditional_update=False)
 
     def default(self, obj: Obj, ctx: Context) -> None:
         """All namespaces and objects, and resources in whatever version they are written."""

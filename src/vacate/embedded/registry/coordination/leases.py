@@ -9,7 +9,6 @@ from vacate.api.fielderrors import FieldError, invalid
 from vacate.api.objects import Obj
 from vacate.api.untyped import mapping
 
-_TRAITS = Traits(unconditional_update=False, create_on_update=True)
 # Fields of coordinated leader election, which is not switched on in this release by default.
 _COORDINATED = ("strategy", "preferredHolder")
 
@@ -17,12 +16,9 @@ _COORDINATED = ("strategy", "preferredHolder")
 class LeaseStrategy(KindStrategy):
     """Answers for leases. An update must say what it updates: PUT without resourceVersion is refused."""
 
+    # Leases may be created by PUT, and never overwritten blindly.
+    traits = Traits(unconditional_update=False, create_on_update=True)
     checks_finalizers = False
-
-    @property
-    def traits(self) -> Traits:
-        """Leases may be created by PUT, and never overwritten blindly."""
-        return _TRAITS
 
     def prepare_new(self, obj: Obj, ctx: Context) -> None:
         """Drop what is switched off."""

@@ -10,7 +10,6 @@ from vacate.api.names import dns1123_subdomain
 from vacate.api.objects import Obj, namespace_of
 from vacate.api.untyped import mapping, text
 
-_TRAITS = Traits(create_on_update=True, garbage_collected=False)
 _MISMATCH = "does not match event.namespace"
 _LIMITS = {"reportingInstance": 128, "action": 128, "reason": 128, "message": 1024}
 
@@ -18,13 +17,10 @@ _LIMITS = {"reportingInstance": 128, "action": 128, "reason": 128, "message": 10
 class EventStrategy(KindStrategy):
     """Answers for events. Nothing in them is immutable through this API version."""
 
+    # Events may be created by PUT and have no dependants.
+    traits = Traits(create_on_update=True, garbage_collected=False)
     checks_metadata = False
     checks_finalizers = False
-
-    @property
-    def traits(self) -> Traits:
-        """Events may be created by PUT and have no dependants."""
-        return _TRAITS
 
     def field_errors(self, obj: Obj, ctx: Context) -> list[FieldError]:
         """Old events name their object's namespace; new ones, with an eventTime, say more."""

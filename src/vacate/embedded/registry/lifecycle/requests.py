@@ -17,21 +17,17 @@ from vacate.api.untyped import integer, mapping, sequence, text
 from vacate.crds.evictionrequest.target import require_own_node, target_pod
 
 MAX_CONDITIONS = 100
-_TRAITS = Traits(unconditional_update=False)
 _KEPT_METADATA = ("labels", "annotations", "ownerReferences", "finalizers")
 
 
 class LifecycleStrategy(KindStrategy):
     """What both kinds of the group have in common: a target that never changes, conditions, a generation."""
 
+    # They are never overwritten blindly.
+    traits = Traits(unconditional_update=False)
     counts_generations = True
     new_status: ClassVar[Obj | None] = {}
     checks_finalizers = False
-
-    @property
-    def traits(self) -> Traits:
-        """They are never overwritten blindly."""
-        return _TRAITS
 
     def prepare_status(self, new: Obj, old: Obj, ctx: Context) -> None:
         """Spec and metadata stay."""

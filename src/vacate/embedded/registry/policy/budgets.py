@@ -13,23 +13,19 @@ from vacate.api.objects import Obj
 from vacate.api.untyped import mapping
 from vacate.embedded.registry.apps.percentages import int_or_percent_errors, over_hundred_errors
 
-_TRAITS = Traits(unconditional_update=False)
 _POLICIES = ("AlwaysAllow", "IfHealthyBudget")
 
 
 class BudgetStrategy(KindStrategy):
     """Answers for PodDisruptionBudgets."""
 
+    # Budgets are never overwritten blindly.
+    traits = Traits(unconditional_update=False)
     counts_generations = True
     checks_metadata = False
     checks_finalizers = False
     counts = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
     new_status: ClassVar[Obj | None] = dict.fromkeys(counts, 0)
-
-    @property
-    def traits(self) -> Traits:
-        """Budgets are never overwritten blindly."""
-        return _TRAITS
 
     def field_errors(self, obj: Obj, ctx: Context) -> list[FieldError]:
         """The spec."""

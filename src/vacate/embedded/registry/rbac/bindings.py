@@ -12,7 +12,6 @@ from vacate.api.fielderrors import FieldError, complaints, invalid, required
 from vacate.api.objects import Obj
 from vacate.api.untyped import mapping, maps, text
 
-_TRAITS = Traits(create_on_update=True)
 _GROUP = "rbac.authorization.k8s.io"
 _SUBJECT_KINDS = ("ServiceAccount", "User", "Group")
 
@@ -20,10 +19,8 @@ _SUBJECT_KINDS = ("ServiceAccount", "User", "Group")
 class BindingStrategy(KindStrategy):
     """Answers for bindings of either sort."""
 
-    @property
-    def traits(self) -> Traits:
-        """Bindings may be created by PUT."""
-        return _TRAITS
+    # Bindings may be created by PUT.
+    traits = Traits(create_on_update=True)
 
     def name_format(self, name: str, prefix: bool) -> Sequence[str]:
         """A path segment."""

@@ -12,17 +12,14 @@ from vacate.api.fielderrors import FieldError, invalid, required
 from vacate.api.objects import Obj
 from vacate.api.untyped import mapping, maps, sequence
 
-_TRAITS = Traits(create_on_update=True)
 _SELECTORS = "aggregationRule.clusterRoleSelectors"
 
 
 class RoleStrategy(KindStrategy):
     """Answers for roles of either sort."""
 
-    @property
-    def traits(self) -> Traits:
-        """Roles may be created by PUT."""
-        return _TRAITS
+    # Roles may be created by PUT.
+    traits = Traits(create_on_update=True)
 
     def name_format(self, name: str, prefix: bool) -> Sequence[str]:
         """A path segment."""
