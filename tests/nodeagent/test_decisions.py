@@ -12,14 +12,14 @@ import pytest
 from vacate.api.objects import Obj
 from vacate.kube.patches import pod_status_patch
 from vacate.nodeagent.addresses import AddressPool
+from vacate.nodeagent.containers.probes import ProbeState, next_state
 from vacate.nodeagent.decisions import plan
 from vacate.nodeagent.environment import expand
-from vacate.nodeagent.lifecycle.http import _request
-from vacate.nodeagent.lifecycle.probes import ProbeState, next_state
+from vacate.nodeagent.lifecycle.hooks import _request
 from vacate.nodeagent.lifecycle.stages import ASKED, HOOK, KILL, TERM, ContainerTermination, next_step
 from vacate.nodeagent.model import Exit, PodProgress, Run
 from vacate.nodeagent.recovery import adopt_runs, adopt_status
-from vacate.nodeagent.runtime.protocol import ContainerError, ContainerExit, ContainerState
+from vacate.nodeagent.runtime.protocol import ContainerError, ContainerState
 from vacate.nodeagent.status import Addresses, status_of
 from vacate.nodeagent.view import AgentPod, Probe
 from vacate.testing import pod
@@ -201,7 +201,7 @@ def test_records_come_before_the_status_and_a_run_without_either_is_lost() -> No
     adopt_status(known, lost, at(5))
     assert lost.of("main").run == Run("", 2, T0, 0, Exit(None, at(5)))
     labels = {"container": "main", "attempt": "3", "failures": "1"}
-    states = [ContainerState("u.main.3", labels, T0, exit=ContainerExit(4, at(3)))]
+    states = [ContainerState("u.main.3", labels, T0, exit=Exit(4, at(3)))]
     kept = adopt_runs("u", states, T0)
     adopt_status(known, kept, at(5))
     assert kept.of("main").run == Run("u.main.3", 3, T0, 1, Exit(4, at(3)))

@@ -10,16 +10,19 @@ import pytest
 from support.nodes.agents import NODE, agent_place, main_status, ready
 from vacate.api.kinds import NODES, PODS
 from vacate.errors import ConfigError
-from vacate.nodeagent.pressure.decisions import Candidate, Pressure, eviction, victim
 from vacate.nodeagent.pressure.measures import measure
 from vacate.nodeagent.pressure.thresholds import (
     CONDITIONS,
     DISK,
     MEMORY,
+    Candidate,
     Measure,
+    Pressure,
     PressureConfig,
     Threshold,
+    eviction,
     read_thresholds,
+    victim,
 )
 
 GIB = 2**30

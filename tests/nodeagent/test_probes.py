@@ -10,7 +10,7 @@ import pytest
 
 from vacate.clock import SystemClock
 from vacate.entropy import system_entropy
-from vacate.nodeagent.lifecycle.probes import ProbeLoop, ProbeState
+from vacate.nodeagent.containers.probes import ProbeLoop, ProbeState
 from vacate.nodeagent.model import RunningContainer
 from vacate.nodeagent.runtime.protocol import ContainerRuntime, ExecResult
 from vacate.nodeagent.view import AgentContainer, Probe

@@ -23,6 +23,11 @@ _NUMBER = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 _PART = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)([hms])")
 
 
+_GO_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_GO_PART = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)")
+_MAX_SECONDS = 2.0**63 * 1e-9
+
+
 def seconds_of(text: str) -> float | None:
     """`90s`, `30m`, `1h30m`, or seconds as a number; None where the text is no span."""
     if _NUMBER.fullmatch(text):
@@ -50,3 +55,33 @@ def human_duration(span: dt.timedelta) -> str:
             rest = seconds % unit // smaller if smaller else 0
             return f"{seconds // unit}{sign}{rest}{smaller_sign}" if rest else f"{seconds // unit}{sign}"
     return f"{seconds // _YEAR}y"
+
+
+def parse_duration(text: str) -> float:
+    """Seconds of `1m30s` or `500ms`, as Go and kubelets write durations, or ValueError.
+
+    A number without a unit is none, except 0.
+    """
+    sign, rest = (-1.0, text[1:]) if text.startswith("-") else (1.0, text.removeprefix("+"))
+    if rest == "0":
+        return 0.0
+    seconds, at = 0.0, 0
+    while at < len(rest):
+        part = _GO_PART.match(rest, at)
+        if part is None:
+            break
+        seconds += float(part[1]) * _GO_UNITS[part[2]]
+        at = part.end()
+    if not rest or at < len(rest):
+        raise ValueError(f"{text!r} is not a duration; write a number with a unit, such as 30s or 2m")
+    if seconds >= _MAX_SECONDS:
+        raise ValueError(f"{text!r} is longer than a duration can be")
+    return sign * seconds
+
+
+def format_duration(seconds: float) -> str:
+    """The shortest way to write it: `1m30s`."""
+    minutes, rest = divmod(round(seconds, 3), 60)
+    hours, minutes = divmod(int(minutes), 60)
+    parts = [f"{hours}h" if hours else "", f"{minutes}m" if minutes else "", f"{rest:g}s" if rest else ""]
+    return "".join(parts) or "0s"

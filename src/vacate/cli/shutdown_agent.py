@@ -30,8 +30,7 @@ from vacate.features import FeatureGates
 from vacate.httpserver.healthserver import HealthServer
 from vacate.metrics import Metrics
 from vacate.nodeagent.runtime.supervisor.procfs import boot_id
-from vacate.nodeagent.shutdown.dropin import DEFAULT_FOLDER as DROP_INS
-from vacate.nodeagent.shutdown.logind import DBusLogind
+from vacate.nodeagent.shutdown.logind import DROP_INS, DBusLogind
 from vacate.nodeagent.shutdownagent import launcher
 from vacate.nodeagent.shutdownagent.agent import ShutdownAgentSettings
 from vacate.nodeagent.shutdownagent.heldlock import ParentLock

@@ -15,7 +15,6 @@ from vacate.api.kinds import NODES, PODS
 from vacate.api.types import Node
 from vacate.errors import ConfigError
 from vacate.nodeagent.logservice import LogService
-from vacate.nodeagent.orphans import Orphans
 from vacate.nodeagent.pods import PodReconciler
 from vacate.nodeagent.pressure.manager import PressureManager
 from vacate.nodeagent.pressure.measures import measure
@@ -67,8 +66,7 @@ class NodeAgent:
             settings,
             runtime.name,
             boot,
-            Orphans(deps.client, self.pods, settings.name),
-            self.pods.volumes_in_use,
+            self.pods,
         )
         self.pods.ours = lambda: not node.foreign
         retry = Backoff[Key](longest=_MAX_RETRY)

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 import msgspec
 
+from vacate.api.events import WARNING
 from vacate.api.kinds import PODS
 from vacate.api.options import DeleteOptions
 from vacate.api.terminationreason import EVICTION
@@ -17,7 +18,6 @@ from vacate.client.hedging import first_answer
 from vacate.errors import Conflict, NotFound
 from vacate.kube.patches import pod_status_patch
 from vacate.nodeagent.addresses import AddressPool
-from vacate.nodeagent.conditions import DEADLINE
 from vacate.nodeagent.containers.manager import ContainerManager
 from vacate.nodeagent.decisions import PodPlan, plan
 from vacate.nodeagent.model import NodeReason, PodProgress, TerminationCause, Waiting
@@ -26,7 +26,7 @@ from vacate.nodeagent.podworker import PodWorker, newer
 from vacate.nodeagent.recovery import CONTAINER, NAMESPACE, POD, UID, adopt_runs, adopt_status, run_of
 from vacate.nodeagent.runtime.protocol import ContainerRuntime, ContainerState
 from vacate.nodeagent.settings import TAINT, AgentSettings
-from vacate.nodeagent.status import REJECTED, Addresses, phase_when_stopped
+from vacate.nodeagent.status import DEADLINE, REJECTED, Addresses, phase_when_stopped
 from vacate.nodeagent.view import AgentPod
 from vacate.nodeagent.volumes.inuse import VolumesInUse
 from vacate.nodeagent.volumes.manager import PodVolumes
@@ -60,6 +60,7 @@ class PodReconciler:
     ) -> None:
         self._client = deps.client
         self._clock = deps.clock
+        self._recorder = deps.recorder
         self._pods = pods
         self._runtime = runtime
         self._settings = settings
@@ -191,7 +192,7 @@ class PodReconciler:
             self._place(held, held.record.address or str(pod.status.get("podIP", "")))
             held.rejected = held.pod.rejected or (self.shutting_down and held.new)
             if held.rejected and not held.pod.terminal:
-                self.containers.events.warning(held, "NodeShutdown", REJECTED)
+                held.note(WARNING, "NodeShutdown", REJECTED)
             adopt_status(held.pod, held.progress, self._clock.now())
             self.containers.resume(held)
             self.changed()  # it may have been waited for
@@ -206,7 +207,7 @@ class PodReconciler:
         record = record or PodRecord(self._boot)
         held = PodWorker(
             key=key, uid=progress.uid, clock=self._clock, root=folder.root, record=record, pod=record.pod,
-            progress=progress, folder=folder, volumes=volumes, where=where,
+            progress=progress, folder=folder, volumes=volumes, where=where, recorder=self._recorder,
         )  # fmt: skip
         self._held[progress.uid] = held
         return held

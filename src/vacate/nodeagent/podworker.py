@@ -5,20 +5,24 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from vacate.api.events import EventNote, regarding
+from vacate.api.kinds import PODS
 from vacate.api.objects import Obj
 from vacate.api.terminationreason import EVICTION
 from vacate.nodeagent import podrecord
-from vacate.nodeagent.fieldrefs import FieldValues
+from vacate.nodeagent.environment import FieldValues
 from vacate.nodeagent.lifecycle.reason import reason_of
 from vacate.nodeagent.lifecycle.termination import Termination
-from vacate.nodeagent.model import PodProgress, TerminationCause
+from vacate.nodeagent.model import PodProgress, Run, RunningContainer, TerminationCause
 from vacate.nodeagent.podrecord import RecordedPod
 from vacate.nodeagent.status import Addresses, phase_when_stopped, rejected_status, status_of
-from vacate.nodeagent.view import AgentPod
+from vacate.nodeagent.view import AgentContainer, AgentPod
 from vacate.nodeagent.volumes.manager import PodVolumes
 from vacate.nodeagent.volumes.storage import PodFolder
+from vacate.runtime.events import Recorder
 
 
 @dataclass(slots=True, kw_only=True)
@@ -29,6 +33,7 @@ class PodWorker(RecordedPod):
     folder: PodFolder
     volumes: PodVolumes
     where: Addresses
+    recorder: Recorder
     pod: AgentPod | None = None  # of the API server, else of the record; None where neither has it
     seen: bool = False  # whether the API server has shown it to this agent
     written: AgentPod | None = None  # as the last write of its status returned it
@@ -59,6 +64,15 @@ class PodWorker(RecordedPod):
         """For the downward API."""
         assert self.pod is not None
         return FieldValues(self.pod, self.where)
+
+    def target(self, run: Run, container: AgentContainer, env: Mapping[str, str]) -> RunningContainer:
+        """The container of a run, for probes and hooks."""
+        return RunningContainer(run.id, container, env, self.where.pod)
+
+    def note(self, type_: str, reason: str, message: str) -> None:
+        """Record an Event about the pod, if more is known of it than the runtime's record."""
+        if self.pod is not None:
+            self.recorder.record(EventNote(regarding(PODS, self.pod), type_, reason, message))
 
     # --- its termination by the node ------------------------------------------------------------------------
 

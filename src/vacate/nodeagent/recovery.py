@@ -33,10 +33,8 @@ def labels_of(pod: AgentPod, container: str, attempt: int, failures: int) -> dic
 
 def run_of(state: ContainerState) -> Run:
     """The run as the runtime knows it."""
-    ended = Exit(state.exit.code, state.exit.finished) if state.exit is not None else None
-    return Run(
-        state.id, _number(state.labels, ATTEMPT), state.started, _number(state.labels, FAILURES), ended
-    )
+    labels = state.labels
+    return Run(state.id, _number(labels, ATTEMPT), state.started, _number(labels, FAILURES), state.exit)
 
 
 def adopt_runs(uid: str, states: Iterable[ContainerState], now: dt.datetime) -> PodProgress:

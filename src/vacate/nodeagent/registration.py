@@ -1,14 +1,15 @@
-"""Registers this machine as a Node, and renews the Lease that shows that its agent lives."""
+"""Registers this machine as a Node, says how it is, and renews the Lease that shows that its agent lives."""
 
 from __future__ import annotations
 
 import datetime as dt
 import logging
 import math
+from collections.abc import Sequence
 
-from vacate.api.kinds import LEASES, NODES
+from vacate.api.kinds import LEASES, NODES, PODS
 from vacate.api.objects import Obj, dig
-from vacate.api.times import format_micro_time
+from vacate.api.options import ListOptions
 from vacate.api.types import Node, condition
 from vacate.cache.reader import Reader
 from vacate.client.hedging import first_answer
@@ -21,22 +22,22 @@ from vacate.errors import (
     NotFound,
     TransportError,
 )
+from vacate.kube.nodeleases import LEASE_NAMESPACE, lease_object, renewal
 from vacate.kube.patches import guarded
 from vacate.nodeagent.nodeobject import AGENT, node_conditions, node_object, node_status, shows
-from vacate.nodeagent.orphans import Orphans, why_not_ready
+from vacate.nodeagent.pods import PodReconciler
+from vacate.nodeagent.podworker import PodWorker
 from vacate.nodeagent.settings import AgentSettings
 from vacate.nodeagent.shutdown.state import Marks
-from vacate.nodeagent.volumes.inuse import VolumesInUse
 from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.reconcile import Done, Key, Later, Outcome, Terminal
-
-LEASE_NAMESPACE = "kube-node-lease"
 
 log = logging.getLogger(__name__)
 
 _GOING_DOWN = "node is shutting down"
 _RECHECK_INTERVAL = dt.timedelta(seconds=2)
 """After so long a node looks again whether what was removed while it was away has ended."""
+_NAMED = 3
 
 
 class NodeReconciler:
@@ -49,8 +50,7 @@ class NodeReconciler:
         settings: AgentSettings,
         runtime: str,
         boot: str,
-        leftovers: Orphans,
-        volumes_in_use: VolumesInUse,
+        pods: PodReconciler,
     ) -> None:
         self._client = deps.client
         self._clock = deps.clock
@@ -59,8 +59,7 @@ class NodeReconciler:
         self._settings = settings
         self._runtime = runtime
         self._boot = boot
-        self._leftovers = leftovers
-        self._volumes_in_use = volumes_in_use
+        self._pods = pods
         self.leased = False
         self._described = False  # whether this agent has described the machine anew
         self.shutting_down = False  # the node is not ready then; its lease is renewed all the same
@@ -79,7 +78,7 @@ class NodeReconciler:
         pause = 1.0
         while True:
             try:
-                return await first_answer(self._claim)
+                return await self._claim()
             except (TransportError, ApiError) as error:
                 deleted = isinstance(error, NotFound) and self._answered  # in this moment
                 if isinstance(error, ApiError) and not (deleted or error.is_passing):
@@ -127,11 +126,11 @@ class NodeReconciler:
         return Done() if clear else Later(now + _RECHECK_INTERVAL)
 
     async def _register(self, now: dt.datetime) -> str:
-        left = why_not_ready(await self._leftovers.find())
+        left = why_not_ready(await self._orphans())
         status = {**self._machine(), "conditions": self._wanted_conditions(now, left)}
         try:
             wanted = node_object(self._settings, self._identity, status)
-            made = await self._client.create(NODES, wanted)
+            made = await first_answer(lambda: self._client.create(NODES, wanted))
             self._answered = True
         except AlreadyExists:
             self._answered = True
@@ -147,13 +146,14 @@ class NodeReconciler:
         ready = condition(node.status.conditions, "Ready")
         left = ""
         if not (self._described and ready is not None and ready.status == "True") and not self.shutting_down:
-            found = await self._leftovers.find()
-            self._leftovers.end(found)
+            found = await self._orphans()
+            for held in found:  # again: one that was being started runs by then
+                self._pods.kill(held)
             left = why_not_ready(found)
         wanted = self._wanted_conditions(now, left)
         wrong = [one for one in wanted if not shows(node, one)]
         patch: Obj = {} if self._described else self._machine()
-        if node.status.volumes_in_use != (listing := self._volumes_in_use.listing):
+        if node.status.volumes_in_use != (listing := self._pods.volumes_in_use.listing):
             patch = {**patch, "volumesInUse": listing}
         if wrong or patch:
             patch = {**patch, "conditions": wrong if self._described else wanted}
@@ -162,29 +162,35 @@ class NodeReconciler:
         self._described = True
         return not left
 
+    async def _orphans(self) -> list[PodWorker]:
+        """The pods that run here and are gone from the API server, or have come back under another UID.
+
+        A node that is ready is believed to remove pods only after their processes, which is not true of one
+        that was removed while this node was cut off or its agent was away. A cache does not do: it may not
+        know yet what was removed. A pod that is held was bound to this node before the list is read, so that
+        it has ended for good where the list lacks it.
+        """
+        running = [one for one in self._pods.held.values() if one.progress.busy]
+        if not running:
+            return []
+        options = ListOptions(field_selector=f"spec.nodeName={self._settings.name}")
+        there = {one["metadata"]["uid"] for one in (await self._client.list(PODS, options=options)).items}
+        return [one for one in running if one.uid not in there and one.progress.busy]
+
     def _machine(self) -> Obj:
         status = node_status(self._settings, self._runtime, self._boot)
-        return {**status, "volumesInUse": self._volumes_in_use.listing}
+        return {**status, "volumesInUse": self._pods.volumes_in_use.listing}
 
     def _wanted_conditions(self, now: dt.datetime, left: str) -> list[Obj]:
         not_ready = _GOING_DOWN if self.shutting_down else left
         return node_conditions(now, not_ready=not_ready, pressures=self.pressures, marks=self.marks)
 
     async def _lease(self, uid: str, now: dt.datetime) -> None:
-        name = self._settings.name
-        owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": uid}
-        lease: Obj = {
-            "metadata": {"name": name, "namespace": LEASE_NAMESPACE, "ownerReferences": [owner]},
-            "spec": {
-                "holderIdentity": name,
-                "leaseDurationSeconds": max(math.ceil(4 * self._settings.heartbeat_seconds), 1),
-                "renewTime": format_micro_time(now),
-            },
-        }
+        name, seconds = self._settings.name, max(math.ceil(4 * self._settings.heartbeat_seconds), 1)
         try:
-            await self._client.create(LEASES, lease)
+            await self._client.create(LEASES, lease_object(name, uid, now, seconds))
         except AlreadyExists:
-            await self._client.patch(LEASES, name, {"spec": lease["spec"]}, LEASE_NAMESPACE)
+            await self._client.patch(LEASES, name, renewal(now), LEASE_NAMESPACE)
 
 
 class Heartbeat:
@@ -205,8 +211,7 @@ class Heartbeat:
                 if self._node.foreign or not self._node.leased:
                     await self._node.reconcile(Key("", name))
                     continue
-                renewed = {"spec": {"renewTime": format_micro_time(self._clock.now())}}
-                await self._client.patch(LEASES, name, renewed, LEASE_NAMESPACE)
+                await self._client.patch(LEASES, name, renewal(self._clock.now()), LEASE_NAMESPACE)
             except (ApiError, TransportError, Terminal):
                 self._node.leased = False
 
@@ -221,3 +226,15 @@ def own_identity(settings: AgentSettings, entropy: Entropy) -> str:
 
 def _owner(node: Obj) -> str:
     return str((dig(node, "metadata", "annotations") or {}).get(AGENT, ""))
+
+
+def why_not_ready(found: Sequence[PodWorker]) -> str:
+    """The message of the condition Ready, for as long as something is left; empty where nothing is."""
+    if not found:
+        return ""
+    names = sorted(str(one.key) for one in found)
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return (
+        "processes of pods that were removed from the API server while this node was away have not ended: "
+        f"{', '.join(names[:_NAMED])}{more}"
+    )

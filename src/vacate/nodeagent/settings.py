@@ -10,7 +10,7 @@ from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.nodeagent.pressure.thresholds import PressureConfig
 from vacate.nodeagent.shutdown.config import ShutdownConfig
-from vacate.nodeagent.shutdown.dropin import DEFAULT_FOLDER as DROP_INS
+from vacate.nodeagent.shutdown.logind import DROP_INS
 
 TAINT = "vacate.dev/process"
 """Key of the taint by which a node keeps pods away that do not mean it."""

@@ -30,8 +30,8 @@ from vacate.api.nodeconditions import GRACEFUL_SHUTDOWN
 from vacate.api.objects import Obj
 from vacate.api.options import DeleteOptions
 from vacate.api.types.evictionrequest import shutdown_deadline
+from vacate.kube.nodeleases import LEASE_NAMESPACE
 from vacate.nodeagent.agent import NodeAgent
-from vacate.nodeagent.registration import LEASE_NAMESPACE
 from vacate.nodeagent.shutdown.buckets import Bucket
 from vacate.nodeagent.shutdown.collector import ShutdownCollector
 from vacate.nodeagent.shutdown.config import ShutdownConfig

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from vacate.api.durations import format_duration, parse_duration
 from vacate.cli.common.kubeletconfig import read_config_file
 from vacate.errors import ConfigError
 from vacate.features import FeatureGates, parse_feature_gates
 from vacate.nodeagent.shutdown.buckets import Bucket
 from vacate.nodeagent.shutdown.config import read_config
-from vacate.nodeagent.shutdown.durations import format_duration, parse_duration
 
 pytestmark = pytest.mark.unit
 

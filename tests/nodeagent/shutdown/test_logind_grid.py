@@ -20,8 +20,8 @@ import pytest
 
 from support.nodes.shutdown_node import ShutdownNode, off_at, shutdown_node
 from support.waiting import until
+from vacate.api.durations import parse_duration
 from vacate.api.objects import dig
-from vacate.nodeagent.shutdown.durations import parse_duration
 
 pytestmark = [pytest.mark.dbus, pytest.mark.timeout(600), pytest.mark.thorough]
 

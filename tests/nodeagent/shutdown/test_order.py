@@ -9,9 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vacate.nodeagent.shutdown.buckets import Bucket, ShutdownPod, fit, group_pods, total_seconds
+from vacate.nodeagent.shutdown.buckets import (
+    Bucket,
+    Shutdown,
+    ShutdownPod,
+    advance,
+    fit,
+    group_pods,
+    resume,
+    total_seconds,
+)
 from vacate.nodeagent.shutdown.record import ShutdownRecord
-from vacate.nodeagent.shutdown.statemachine import Shutdown, advance, resume
 from vacate.wire.json import decode_json
 
 pytestmark = pytest.mark.unit

@@ -17,10 +17,9 @@ from support.effort import THOROUGH
 from support.simulated.shutdown_scenario import run_scenario
 from vacate.errors import VacateError
 from vacate.nodeagent.shutdown import buckets, lock, manager, statemachine
-from vacate.nodeagent.shutdown.buckets import Group
+from vacate.nodeagent.shutdown.buckets import Group, Shutdown
 from vacate.nodeagent.shutdown.manager import ShutdownManager
 from vacate.nodeagent.shutdown.record import ShutdownRecord
-from vacate.nodeagent.shutdown.statemachine import Shutdown
 from vacate.sim.run import run_sim
 
 pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=2)]

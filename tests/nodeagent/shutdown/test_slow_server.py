@@ -17,6 +17,7 @@ from support.simulated.shutdown_checks import boot, check
 from support.simulated.shutdown_node import ALONE, BESIDE, BUCKET_SECONDS, NAME, NODE, Place, simulate
 from vacate.api.kinds import LEASES
 from vacate.api.times import parse_time
+from vacate.client.hedging import HEDGE_AFTER_SECONDS
 from vacate.sim.faults.transport import NO_FAULT, Fault
 from vacate.wire.message import Request
 
@@ -166,3 +167,21 @@ def lease_age(place: Place) -> float:
     lease = place.world.find(LEASES, NAME, "kube-node-lease")
     assert lease is not None
     return (place.sim.clock.now() - parse_time(lease["spec"]["renewTime"])).total_seconds()
+
+
+def test_an_agent_that_starts_asks_a_server_that_hangs_once_every_few_seconds(tmp_path: Path) -> None:
+    async def body(place: Place) -> None:
+        await place.kill()
+        asked: list[str] = []
+
+        def hangs(request: Request) -> Fault:
+            asked.append(f"{request.method} {request.path}")
+            return HANGS
+
+        place.fault = hangs
+        await place.start(wait=False)
+        await place.sim.clock.sleep(60.0)
+        assert asked
+        assert max(asked.count(one) for one in asked) <= 60 / HEDGE_AFTER_SECONDS + 1
+
+    simulate(body, tmp_path, 1, 7)

@@ -17,10 +17,9 @@ import msgspec
 
 from vacate.clock import Clock
 from vacate.nodeagent.runtime.protocol import Held
-from vacate.nodeagent.shutdown.buckets import ShutdownPod
+from vacate.nodeagent.shutdown.buckets import ShutdownPod, TerminatePod
 from vacate.nodeagent.shutdown.protocol import Inhibitor, LogindUnavailable
-from vacate.nodeagent.shutdown.record import ShutdownRecord
-from vacate.nodeagent.shutdown.statemachine import TerminatePod
+from vacate.nodeagent.shutdown.record import FileStorage, ShutdownRecord
 
 _EARLY = 1e-6  # by so much a loop may call before the time; nobody calls again
 
@@ -262,7 +261,7 @@ class SimPods:
         return known is not None and known.gone <= self.clock.monotonic() + _EARLY
 
 
-class SimStorage:
+class SimStorage(FileStorage):
     """The disk: bytes, so that what is read is what a file would give."""
 
     def __init__(self) -> None:

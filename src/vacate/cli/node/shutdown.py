@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import re
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
+from vacate.api.durations import parse_duration
 from vacate.api.installednames import SHUTDOWN_AGENT, labels
 from vacate.api.kinds import NODES, PODS
 from vacate.api.nodeconditions import graceful_shutdown
@@ -26,7 +28,7 @@ from vacate.cli.node.shutdownorder import PodPreview, Preview, preparation, prev
 from vacate.errors import ConfigError, NotFound
 from vacate.features import FeatureGates
 from vacate.nodeagent.shutdown.config import ShutdownConfig
-from vacate.nodeagent.shutdown.lock import delay_of
+from vacate.nodeagent.shutdown.lock import SHORT
 from vacate.nodeagent.shutdown.nodepods import described
 from vacate.nodeagent.shutdown.protocol import ShutdownRefused
 from vacate.nodeagent.shutdown.state import BESIDE_KUBELET, SHORT_DELAY
@@ -88,7 +90,7 @@ def shown_order(
             raise ConfigError(f"--config: not that of the kubelet of node/{name}: {error}") from error
         all_of_them = [described(one) for one in pods]
         return order_lines(preview(name, config, all_of_them, preparation(beside, all_of_them)), width)
-    limit = delay_of(str(condition.get("message"))) if condition.get("reason") == SHORT_DELAY else None
+    limit = _delay_of(str(condition.get("message"))) if condition.get("reason") == SHORT_DELAY else None
     static = [one for one in pods if MIRROR in one.metadata.annotations]
     ended = [one for one in pods if one not in static and one not in agents]
     if config.enabled and condition.get("status") == "False":
@@ -101,6 +103,15 @@ def shown_order(
     elif config.enabled and not condition:
         lines.append(f"node/{name} does not say what logind allows it: no agent of Vacate has done so yet")
     return lines
+
+
+def _delay_of(message: str) -> float | None:
+    """The limit of logind that the message of a condition names."""
+    found = re.match(SHORT.format(r"(\S+)"), message)
+    try:
+        return parse_duration(found[1]) if found is not None else None
+    except ValueError:
+        return None
 
 
 def _is_agent(pod: AgentPod) -> bool:

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from vacate.api.durations import format_duration
 from vacate.nodeagent.shutdown.buckets import Group, ShutdownPod, fit, group_pods, spread
 from vacate.nodeagent.shutdown.config import ShutdownConfig
-from vacate.nodeagent.shutdown.durations import format_duration
 from vacate.nodeagent.shutdown.lock import MARGIN_SECONDS, usable
 from vacate.nodeagent.shutdownagent.kubelet import shares_bucket
 

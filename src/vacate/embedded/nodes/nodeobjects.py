@@ -8,11 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from vacate.api.objects import Obj
-from vacate.api.times import format_micro_time
 from vacate.embedded.release import KUBERNETES
 from vacate.kube.conditions import node_condition
 
-LEASE_NAMESPACE = "kube-node-lease"
 _PODS = ipaddress.IPv4Address("10.0.0.0")
 _HOSTS = ipaddress.IPv4Address("172.16.0.2")
 ADDRESSES_PER_NODE = 1024
@@ -115,21 +113,6 @@ GOOD_CONDITIONS: Mapping[str, str] = {type_: status for type_, status, _, _ in _
 def node_conditions(now: dt.datetime) -> list[Obj]:
     """All is well since now."""
     return [node_condition(one[0], one[1:], now) for one in _HEALTHY_CONDITIONS]
-
-
-def lease_object(shape: NodeShape, node_uid: str, now: dt.datetime, seconds: int) -> Obj:
-    """The Lease by which the node shows that it lives; it goes with the Node."""
-    owner = {"apiVersion": "v1", "kind": "Node", "name": shape.name, "uid": node_uid}
-    return {
-        "apiVersion": "coordination.k8s.io/v1",
-        "kind": "Lease",
-        "metadata": {"name": shape.name, "namespace": LEASE_NAMESPACE, "ownerReferences": [owner]},
-        "spec": {
-            "holderIdentity": shape.name,
-            "leaseDurationSeconds": seconds,
-            "renewTime": format_micro_time(now),
-        },
-    }
 
 
 def _node_info(shape: NodeShape, booted: dt.datetime | None) -> Obj:

@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterable
 from vacate.api.kinds import LEASES, NODES, PODS
 from vacate.api.types import Node
 from vacate.embedded.nodes.kubelet import PodReconciler
-from vacate.embedded.nodes.nodeobjects import LEASE_NAMESPACE, NodeShape
+from vacate.embedded.nodes.nodeobjects import NodeShape
 from vacate.embedded.nodes.projections import BY_NODE, SimulatedPod
-from vacate.embedded.nodes.registration import NodeReconciler, renewal
+from vacate.embedded.nodes.registration import NodeReconciler
 from vacate.embedded.nodes.settings import NodeSettings
 from vacate.embedded.nodes.simulatednode import Machine
 from vacate.errors import ApiError, TransportError
+from vacate.kube.nodeleases import LEASE_NAMESPACE, renewal
 from vacate.queue.limits import Backoff
 from vacate.runtime.controller import Controller, Source
 from vacate.runtime.dependencies import Dependencies

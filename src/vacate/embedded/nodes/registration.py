@@ -7,14 +7,11 @@ from collections.abc import Mapping
 
 from vacate.api.kinds import LEASES, NODES
 from vacate.api.objects import Obj, dig
-from vacate.api.times import format_micro_time
 from vacate.api.types import Node, condition
 from vacate.cache.reader import Reader
 from vacate.embedded.nodes.nodeobjects import (
     GOOD_CONDITIONS,
-    LEASE_NAMESPACE,
     NodeShape,
-    lease_object,
     node_conditions,
     node_object,
     node_status,
@@ -22,6 +19,7 @@ from vacate.embedded.nodes.nodeobjects import (
 from vacate.embedded.nodes.projections import BY_NODE, SimulatedPod
 from vacate.embedded.nodes.simulatednode import Machine
 from vacate.errors import AlreadyExists
+from vacate.kube.nodeleases import LEASE_NAMESPACE, lease_object, renewal
 from vacate.nodeagent.volumes.inuse import report_volumes
 from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.reconcile import Done, Key, Outcome
@@ -84,14 +82,9 @@ class NodeReconciler:
     async def _ensure_lease(self, shape: NodeShape, uid: str) -> None:
         now = self._clock.now()
         try:
-            await self._client.create(LEASES, lease_object(shape, uid, now, self._lease_seconds))
+            await self._client.create(LEASES, lease_object(shape.name, uid, now, self._lease_seconds))
         except AlreadyExists:
             await self._client.patch(LEASES, shape.name, renewal(now), LEASE_NAMESPACE)
-
-
-def renewal(now: dt.datetime) -> Obj:
-    """The patch that renews a lease: small, and needs no reading before."""
-    return {"spec": {"renewTime": format_micro_time(now)}}
 
 
 def status_difference(

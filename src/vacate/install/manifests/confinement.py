@@ -74,8 +74,8 @@ from vacate.kube.spreadcosts import SPREAD_COST
 from vacate.kube.surge import DEPLOYMENT_ANNOTATIONS, MARKED, SURGE
 from vacate.maintenance.names import CLAIMS, FINALIZER, TAINT
 from vacate.maintenance.report import CONDITIONS
-from vacate.nodeagent.conditions import DISRUPTION_TARGET
 from vacate.nodeagent.shutdown.requests import REQUESTER_SUFFIX
+from vacate.nodeagent.status import DISRUPTION_TARGET
 
 _NONE = "false"
 # `generation` is raised before policies are asked, and managed fields follow what was written.

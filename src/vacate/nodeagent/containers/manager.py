@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import datetime as dt
 import logging
+import os
 from collections.abc import Callable
 
+from vacate.api.events import NORMAL, WARNING
+from vacate.api.objects import dig
 from vacate.errors import VacateError
-from vacate.nodeagent.containers.events import ContainerEvents
 from vacate.nodeagent.containers.probes import ContainerProbes
-from vacate.nodeagent.containers.specs import ContainerSpecs
 from vacate.nodeagent.decisions import failures_after
+from vacate.nodeagent.environment import Sources, command_line, environment
 from vacate.nodeagent.lifecycle.hooks import PRE_STOP, run_hook
 from vacate.nodeagent.lifecycle.reason import deliver
 from vacate.nodeagent.lifecycle.stages import ContainerTermination
 from vacate.nodeagent.lifecycle.termination import Hook, Termination
-from vacate.nodeagent.model import Exit, Progress, Run, RunningContainer, TerminationCause, Waiting
+from vacate.nodeagent.model import Exit, Progress, Run, TerminationCause, Waiting
 from vacate.nodeagent.podworker import PodWorker
-from vacate.nodeagent.recovery import run_of
+from vacate.nodeagent.recovery import labels_of, run_of
 from vacate.nodeagent.runtime.protocol import (
     ContainerError,
     ContainerRuntime,
@@ -27,6 +29,7 @@ from vacate.nodeagent.runtime.protocol import (
 )
 from vacate.nodeagent.settings import AgentSettings
 from vacate.nodeagent.view import AgentContainer, AgentPod
+from vacate.nodeagent.volumes.storage import binds, volume_variables
 from vacate.runtime.dependencies import Dependencies
 
 log = logging.getLogger(__name__)
@@ -48,11 +51,9 @@ class ContainerManager:
         wake: Callable[[PodWorker], None],
     ) -> None:
         self._clock = deps.clock
-        self.events = ContainerEvents(deps.recorder)
         self._runtime = runtime
         self._settings = settings
         self._wake = wake
-        self._specs = ContainerSpecs(runtime, settings)
         self._probes = ContainerProbes(deps, runtime, settings, wake, self.stop)
 
     def start(self, held: PodWorker, name: str) -> None:
@@ -74,7 +75,7 @@ class ContainerManager:
         container = held.pod.container(name) if held.pod is not None else None
         hooked = container is not None and container.lifecycle.pre_stop is not None and cause.run_hook
         reason = f" (reason: {cause.reason})" if cause.reason else ""
-        self.events.normal(held, "Killing", f"{cause.message}{reason}")
+        held.note(NORMAL, "Killing", f"{cause.message}{reason}")
         held.record.terminations[run.id] = ContainerTermination(
             self._clock.monotonic(), cause.grace_seconds, cause.reason, hooked, cause.within
         )
@@ -97,7 +98,7 @@ class ContainerManager:
             run.id,
             record,
             self._pre_stop(held, container, run, record.reason) if record.hook else None,
-            lambda error: self.events.warning(held, "FailedPreStopHook", f"PreStopHook failed: {error}"),
+            lambda error: held.note(WARNING, "FailedPreStopHook", f"PreStopHook failed: {error}"),
             held.save,
         )
         held.spawn(self._terminate(held, name, termination), f"stop {name}")
@@ -157,12 +158,12 @@ class ContainerManager:
     def _try_later(self, held: PodWorker, state: Progress, waiting: Waiting) -> None:
         state.waiting = waiting
         state.retry_at = self._clock.now() + dt.timedelta(seconds=RETRY_SECONDS)
-        self.events.warning(held, "Failed", f"Error: {waiting.message}")
+        held.note(WARNING, "Failed", f"Error: {waiting.message}")
 
     async def _run(self, held: PodWorker, pod: AgentPod, container: AgentContainer, state: Progress) -> None:
         sources = await held.volumes.make(pod, held.fields)
         attempt, failures = state.next_attempt, failures_after(state)
-        spec = self._specs.make(held, pod, container, sources, attempt, failures)
+        spec = self._spec(held, pod, container, sources, attempt, failures)
         held.save()  # before anything runs that an agent of later would have to end
         if state.before is not None and state.before.id:
             await self._runtime.remove(state.before.id)
@@ -172,11 +173,11 @@ class ContainerManager:
             now = self._clock.now()
             ended = Exit(START_ERROR_CODE, now, f"cannot start {spec.argv[0]!r}: {error}", "StartError")
             run = Run(spec.id, attempt, now, failures, ended)
-            self.events.warning(held, "Failed", f"Error: {ended.message}")
+            held.note(WARNING, "Failed", f"Error: {ended.message}")
         state.before, state.run, state.waiting = state.run, run, None
         if run.exit is not None:
             return
-        self.events.normal(held, "Started", f"Container {container.name} started")
+        held.note(NORMAL, "Started", f"Container {container.name} started")
         if await self._post_start(held, container, run):
             self._probes.begin(held, container, run)
 
@@ -190,7 +191,7 @@ class ContainerManager:
                 if not lost and not isinstance(error, RuntimeLost):
                     raise
                 if not lost:
-                    self.events.warning(held, "Failed", f"Error: {error}")
+                    held.note(WARNING, "Failed", f"Error: {error}")
                 lost, state.waiting = True, Waiting("ContainerCreating", str(error))
             self._wake(held)
             await self._clock.sleep(LOST_RETRY_SECONDS)
@@ -200,15 +201,13 @@ class ContainerManager:
         if handler is None:
             return True
         try:
-            target = RunningContainer(
-                run.id, container, held.record.environments[container.name], held.where.pod
-            )
+            target = held.target(run, container, held.record.environments[container.name])
             await run_hook(self._runtime, self._clock, target, handler, POST_START_SECONDS)
         except (RuntimeLost, OSError) as error:
             # As after a restart of the agent: it may have run, and is not repeated.
             log.warning("pod %s: how the hook of %s ended is lost: %s", held.key, container.name, error)
         except ContainerError as error:
-            self.events.warning(held, "FailedPostStartHook", f"PostStartHook failed: {error}")
+            held.note(WARNING, "FailedPostStartHook", f"PostStartHook failed: {error}")
             assert held.pod is not None
             self.stop(held, container.name, TerminationCause("FailedPostStartHook", held.pod.grace_seconds))
             return False
@@ -217,7 +216,7 @@ class ContainerManager:
     async def _resume(self, held: PodWorker, container: AgentContainer) -> None:
         while (run := held.progress.of(container.name).run) is not None and run.exit is None:
             try:
-                await self._specs.resume(held, container, run)
+                await self._restore(held, container, run)
             except ContainerError as error:  # such as a config map that is gone: it runs on without
                 log.warning("pod %s: the environment of %s is lost: %s", held.key, container.name, error)
             except (VacateError, OSError) as error:  # such as a server that is away, or a full disk
@@ -227,6 +226,56 @@ class ContainerManager:
             self._probes.begin(held, container, run)
             self._wake(held)
             return
+
+    def _spec(
+        self,
+        held: PodWorker,
+        pod: AgentPod,
+        container: AgentContainer,
+        sources: Sources,
+        attempt: int,
+        failures: int,
+    ) -> ContainerSpec:
+        """The spec of one run; its environment is kept for probes and hooks."""
+        mounts = binds(container, pod, held.folder)
+        honoured = self._runtime.honours_mount_paths
+        folder = held.folder.working_folder(container.name)
+        base = {
+            **self._settings.base_env,
+            "HOME": str(folder),
+            "HOSTNAME": pod.spec.hostname or pod.metadata.name,
+            "VACATE_POD_IP": held.where.pod,
+            **volume_variables(mounts, container, honoured=honoured),
+        }
+        env = environment(container, sources, held.fields, base)
+        if (user := user_of(pod, container, os.geteuid())) is not None:
+            os.chown(folder, *user)
+        spec = ContainerSpec(
+            id=f"{pod.metadata.uid}.{container.name}.{attempt}",
+            argv=command_line(container, env),
+            env=env,
+            folder=folder,
+            log=held.folder.log(container.name, attempt),
+            cwd=container.working_dir,
+            binds=mounts if honoured else (),
+            user=user,
+            labels=labels_of(pod, container.name, attempt, failures),
+        )
+        held.record.environments[container.name] = dict(spec.env)
+        return spec
+
+    async def _environment(self, held: PodWorker, container: AgentContainer, run: Run) -> dict[str, str]:
+        """What the container was started with; it is found anew where no record has it."""
+        if container.name not in held.record.environments:
+            await self._restore(held, container, run)
+        return held.record.environments[container.name]
+
+    async def _restore(self, held: PodWorker, container: AgentContainer, run: Run) -> None:
+        """Take up a container of an earlier agent: its volumes are kept up to date from now on."""
+        assert held.pod is not None
+        sources = await held.volumes.make(held.pod, held.fields)
+        if container.name not in held.record.environments:
+            self._spec(held, held.pod, container, sources, run.attempt, run.failures)
 
     def _pre_stop(
         self, held: PodWorker, container: AgentContainer | None, run: Run, reason: str
@@ -240,14 +289,38 @@ class ContainerManager:
 
         async def hook(timeout: float, ago: float | None) -> None:
             try:
-                env = await self._specs.environment(held, container, run)
+                env = await self._environment(held, container, run)
             except (VacateError, OSError) as error:
                 # Such as a config map that is gone, or a full disk: a hook with less is better than none.
                 log.warning("pod %s: the environment of %s is lost: %s", held.key, container.name, error)
                 env = dict(self._settings.base_env)
-            target = RunningContainer(run.id, container, env, held.where.pod)
+            target = held.target(run, container, env)
             await run_hook(
                 self._runtime, self._clock, target, handler, timeout, delivery.extras, once=PRE_STOP, ago=ago
             )
 
         return hook
+
+
+def user_of(pod: AgentPod, container: AgentContainer, own: int) -> tuple[int, int] | None:
+    """As whom the container runs, where it asks; only root can become someone else."""
+    contexts = (container.security_context, pod.spec.security_context)
+
+    def asked(key: str) -> int | None:
+        return next((value for one in contexts if isinstance(value := dig(one, key), int)), None)
+
+    uid, gid = asked("runAsUser"), asked("runAsGroup")
+    if uid is None and gid is None:
+        if own == 0 and any(dig(one, "runAsNonRoot") is True for one in contexts):
+            raise ContainerError(
+                f"container {container.name} must not run as root (runAsNonRoot): set runAsUser"
+            )
+        return None
+    wanted = (own if uid is None else uid, gid if gid is not None else (uid or 0))
+    if own != 0:
+        if uid in (None, own):
+            return None
+        raise ContainerError(
+            f"container {container.name} asks for user {uid}; only an agent run by root can do that"
+        )
+    return wanted

@@ -1,16 +1,27 @@
-"""Runs postStart and preStop: a command, an HTTP GET, or a sleep."""
+"""Runs postStart and preStop: a command, an HTTP GET, or a sleep. Probes send their requests likewise."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import re
+import ssl
+from collections.abc import AsyncIterator, Sequence
+from urllib.parse import quote
+
 from vacate.api.objects import Obj
 from vacate.clock import Clock
-from vacate.nodeagent.lifecycle.http import http_get, http_get_once, port_of
 from vacate.nodeagent.lifecycle.reason import HookExtras, hook_command
 from vacate.nodeagent.model import RunningContainer
+from vacate.nodeagent.runtime.connection import isolated
 from vacate.nodeagent.runtime.protocol import ContainerError, ContainerRuntime
+from vacate.nodeagent.runtime.supervisor.httprequest import REQUEST, unverified
+from vacate.nodeagent.view import AgentContainer
 
 PRE_STOP = "preStop"
 """By which the runtime knows a hook that must run once, whatever becomes of the agent."""
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_MAX_HEAD = 64 * 1024
 
 
 async def run_hook(
@@ -51,3 +62,122 @@ async def run_hook(
         await clock.sleep(min(float(action.get("seconds") or 0) - (ago or 0.0), timeout))
     else:
         raise ContainerError("the hook has no handler that this node knows: exec, httpGet or sleep")
+
+
+async def http_get(
+    address: str, port: int, action: Obj, headers: Sequence[tuple[str, str]], timeout: float
+) -> int:
+    """The status code of the answer; ContainerError where there is none in time."""
+    request = _request(address, port, action, headers)
+    tls = unverified() if _scheme(action) == "HTTPS" else None
+    what = f"Get {_url(address, port, action)}"
+    async with _connected(what, address, port, timeout, tls) as (reader, writer):
+        writer.write(request)
+        return _code(what, await reader.readline())
+
+
+async def http_get_once(
+    runtime: ContainerRuntime,
+    container: str,
+    address: str,
+    port: int,
+    action: Obj,
+    headers: Sequence[tuple[str, str]],
+    timeout: float,
+    once: str,
+) -> int:
+    """The same by the container's runtime, which sends it once and goes on without this agent."""
+    env = {REQUEST: _request(address, port, action, headers).hex()}
+    argv = isolated("httprequest", address, str(port), _scheme(action))
+    what = f"Get {_url(address, port, action)}"
+    result = await runtime.exec(container, argv, env, timeout, once=once, outside=True)
+    if result.timed_out:
+        raise ContainerError(f"{what}: no answer within {timeout:g} s")
+    if result.code != 0:
+        raise ContainerError(f"{what}: {result.output.strip()}")
+    return _code(what, result.output.encode())
+
+
+async def tcp_connect(address: str, port: int, timeout: float) -> None:
+    """Return when the port takes a connection; ContainerError otherwise."""
+    async with _connected(f"dial tcp {address}:{port}", address, port, timeout):
+        return
+
+
+@contextlib.asynccontextmanager
+async def _connected(
+    what: str, address: str, port: int, timeout: float, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """A connection, all of whose use is limited in time; what fails names what was tried."""
+    try:
+        async with asyncio.timeout(timeout):
+            reader, writer = await asyncio.open_connection(address, port, ssl=tls, limit=_MAX_HEAD)
+            try:
+                yield reader, writer
+            finally:
+                writer.close()
+                with contextlib.suppress(OSError):
+                    await writer.wait_closed()
+    except TimeoutError:
+        raise ContainerError(f"{what}: no answer within {timeout:g} s") from None
+    except (OSError, ValueError) as error:  # the latter for a host that cannot be a name
+        raise ContainerError(f"{what}: {error}") from error
+
+
+def port_of(action: Obj, container: AgentContainer) -> int:
+    """The port as a number; a name means the container's port of that name."""
+    wanted = action.get("port")
+    if isinstance(wanted, str) and not wanted.isdigit():
+        wanted = next(
+            (one.get("containerPort") for one in container.ports if one.get("name") == wanted), None
+        )
+    try:
+        number = int(wanted or 0)
+    except (TypeError, ValueError):
+        number = 0
+    if not 0 < number < 65536:
+        raise ContainerError(
+            f"port {action.get('port')!r} is neither a number nor a port of {container.name}"
+        )
+    return number
+
+
+def header_list(action: Obj) -> list[tuple[str, str]]:
+    """The headers that the action names itself."""
+    found = action.get("httpHeaders") or ()
+    return [(str(one.get("name", "")), str(one.get("value", ""))) for one in found if isinstance(one, dict)]
+
+
+def _request(address: str, port: int, action: Obj, headers: Sequence[tuple[str, str]]) -> bytes:
+    replaced = {name.lower() for name, _ in headers}
+    given = [*(one for one in header_list(action) if one[0].lower() not in replaced), *headers]
+    names = {name.lower() for name, _ in given}
+    defaults = [("Host", f"{address}:{port}"), ("User-Agent", "kube-probe/vacate"), ("Accept", "*/*")]
+    lines = [f"GET {_path(action)} HTTP/1.1"]
+    for name, value in [*(one for one in defaults if one[0].lower() not in names), *given]:
+        if not _TOKEN.fullmatch(name) or any(ord(char) < 32 or ord(char) == 127 for char in value):
+            raise ContainerError(
+                f"header {name!r} cannot be sent: its name or value has forbidden characters"
+            )
+        lines.append(f"{name}: {value}")
+    return "\r\n".join([*lines, "Connection: close", "", ""]).encode("utf-8")
+
+
+def _code(what: str, line: bytes) -> int:
+    found = re.match(rb"HTTP/1\.[01] (\d{3})", line)
+    if found is None:
+        raise ContainerError(f"{what}: the answer is not HTTP")
+    return int(found[1])
+
+
+def _scheme(action: Obj) -> str:
+    return str(action.get("scheme") or "HTTP").upper()
+
+
+def _path(action: Obj) -> str:
+    path = quote(str(action.get("path") or "/"), safe="/?&=%:@!$'()*+,;~#-._")
+    return path if path.startswith("/") else f"/{path}"
+
+
+def _url(address: str, port: int, action: Obj) -> str:
+    return f"{_scheme(action).lower()}://{address}:{port}{_path(action)}"

@@ -8,8 +8,15 @@ from collections.abc import Callable, Collection, Mapping
 from vacate.clock import Clock
 from vacate.nodeagent.pods import PodReconciler
 from vacate.nodeagent.podworker import PodWorker
-from vacate.nodeagent.pressure.decisions import Candidate, Pressure, eviction, victim
-from vacate.nodeagent.pressure.thresholds import Measure, PressureConfig, Threshold
+from vacate.nodeagent.pressure.thresholds import (
+    Candidate,
+    Measure,
+    Pressure,
+    PressureConfig,
+    Threshold,
+    eviction,
+    victim,
+)
 
 log = logging.getLogger(__name__)
 

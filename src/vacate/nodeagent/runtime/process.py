@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from vacate.clock import Clock, SystemClock
+from vacate.nodeagent.model import Exit
 from vacate.nodeagent.runtime.connection import SupervisorConnection
 from vacate.nodeagent.runtime.protocol import (
     ContainerError,
-    ContainerExit,
     ContainerRuntime,
     ContainerSpec,
     ContainerState,
@@ -212,7 +212,7 @@ def marked(env: Mapping[str, str], folder: Path, container: str) -> dict[str, st
 def state_of(reported: Mapping[str, Any]) -> ContainerState:
     """One run as the supervisor reports it."""
     ended = reported["exit"]
-    found = ContainerExit(ended["code"], _moment(ended["finished_at"])) if ended else None
+    found = Exit(ended["code"], _moment(ended["finished_at"])) if ended else None
     return ContainerState(
         reported["id"], reported["labels"], _moment(reported["started_at"]), reported["log"], found
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from vacate.errors import VacateError
+from vacate.nodeagent.model import Exit
 
 
 class ContainerError(VacateError):
@@ -48,14 +49,6 @@ class ContainerSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class ContainerExit:
-    """How a run ended. Without a code nobody saw it."""
-
-    code: int | None
-    finished: dt.datetime
-
-
-@dataclass(frozen=True, slots=True)
 class ContainerState:
     """One run as the runtime knows it, of this agent or of one before."""
 
@@ -63,7 +56,7 @@ class ContainerState:
     labels: Mapping[str, str]
     started: dt.datetime
     log: str = ""
-    exit: ContainerExit | None = None
+    exit: Exit | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from vacate.api.durations import format_duration, parse_duration
 from vacate.api.integers import MAX_INT32, MIN_INT32
 from vacate.errors import ConfigError, ConfigErrors
 from vacate.features import FeatureGates
 from vacate.nodeagent.shutdown.buckets import SYSTEM_CRITICAL_PRIORITY, Bucket, total_seconds
-from vacate.nodeagent.shutdown.durations import format_duration, parse_duration
 
 GATE = "GracefulNodeShutdown"
 PRIORITY_GATE = "GracefulNodeShutdownBasedOnPodPriority"

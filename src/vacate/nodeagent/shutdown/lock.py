@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import logging
 import math
-import re
 from dataclasses import dataclass
 
+from vacate.api.durations import format_duration
 from vacate.clock import Clock
-from vacate.nodeagent.shutdown.durations import format_duration, parse_duration
 from vacate.nodeagent.shutdown.protocol import LockHolder, LogindSession, LogindUnavailable
 
 log = logging.getLogger(__name__)
@@ -17,7 +16,7 @@ WHY = "Vacate terminates the pods of this node in order"
 MARGIN_SECONDS = 1.0
 """What the agent needs itself: to hear of the shutdown, and to release the lock in time."""
 MAX_SPARE = 2.0
-_SHORT = "logind delays a shutdown by {} at most"
+SHORT = "logind delays a shutdown by {} at most"
 _MAX_READS = 6
 _FIRST_READ_DELAY = 0.1
 
@@ -48,15 +47,6 @@ def usable(limit: float) -> float:
     return limit - min(MARGIN_SECONDS, limit * 0.05)
 
 
-def delay_of(message: str) -> float | None:
-    """The limit that a message about too short a delay names: what others know of it."""
-    found = re.match(_SHORT.format(r"(\S+)"), message)
-    try:
-        return parse_duration(found[1]) if found is not None else None
-    except ValueError:
-        return None
-
-
 def spare(granted: float, total: float) -> float:
     """How long the lock may be held beyond the time of the pods, for the status of those that were killed."""
     return min(MAX_SPARE, max(granted - total, 0.0) + max(min(MARGIN_SECONDS, granted / 19), 0.0) / 2)
@@ -81,7 +71,7 @@ async def _grant(session: LogindSession, clock: Clock, wanted: float) -> Grant:
             pause *= 2
     if limit > 0:
         short = (
-            f"{_SHORT.format(format_duration(limit))}, and pods have "
+            f"{SHORT.format(format_duration(limit))}, and pods have "
             f"{format_duration(wanted)}: every bucket is shortened in proportion"
         )
     else:

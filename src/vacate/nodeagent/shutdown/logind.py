@@ -1,23 +1,26 @@
-"""systemd-logind over D-Bus. dbus-fast is needed only where the feature is configured: extra `node`."""
+"""systemd-logind over D-Bus, and its drop-in. dbus-fast is needed only with the feature: extra `node`."""
 
 from __future__ import annotations
 
 import asyncio
 import importlib
 import logging
+import math
 import os
 import signal
 from pathlib import Path
 from typing import Any, TypeVar
 
+from vacate.client.privatefile import write_private
 from vacate.clock import SystemClock
-from vacate.nodeagent.shutdown import dropin
 from vacate.nodeagent.shutdown.protocol import Inhibitor, LogindUnavailable
 
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
+DROP_IN, DROP_INS = "99-vacate.conf", Path("/etc/systemd/logind.conf.d")
+"""The file that raises the limit of delays, `InhibitDelayMaxSec`, and where it lies."""
 CALL_SECONDS = 5.0
 LISTEN_SECONDS, STOPPED_SECONDS = 0.5, 0.5
 """How long to listen at a time; an agent that comes back so much later was stopped."""
@@ -37,7 +40,7 @@ _MATCHES = (
 class DBusLogind:
     """The logind of the system bus, or of the bus at another address."""
 
-    def __init__(self, address: str = "", drop_ins: Path = dropin.DEFAULT_FOLDER, node: str = "") -> None:
+    def __init__(self, address: str = "", drop_ins: Path = DROP_INS, node: str = "") -> None:
         self._address = address
         self._drop_ins, self._node = drop_ins, node
 
@@ -73,9 +76,9 @@ class DBusLogind:
     async def restore(self) -> None:
         """Take back what was written for longer delays: the feature is off."""
         try:
-            path = dropin.remove(self._drop_ins, self._node)
+            path = _remove_drop_in(self._drop_ins, self._node)
         except OSError as error:
-            log.warning("%s cannot be removed: %s", self._drop_ins / dropin.DROP_IN, error.strerror)
+            log.warning("%s cannot be removed: %s", self._drop_ins / DROP_IN, error.strerror)
             return
         if path is None:
             return
@@ -122,10 +125,10 @@ class DBusSession:
     async def raise_delay_limit(self, seconds: float) -> None:
         """Write a drop-in, never with less than what is in effect, and have logind read it."""
         try:
-            path = dropin.write(self._drop_ins, max(seconds, await self.delay_limit()), self._node)
+            path = _write_drop_in(self._drop_ins, max(seconds, await self.delay_limit()), self._node)
         except OSError as error:
             raise LogindUnavailable(
-                f"{self._drop_ins / dropin.DROP_IN} cannot be written: {error.strerror}"
+                f"{self._drop_ins / DROP_IN} cannot be written: {error.strerror}"
             ) from error
         log.info("wrote %s: logind may delay a shutdown by %g s", path, seconds)
         await self.reload()
@@ -258,3 +261,26 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return str(error) or type(error).__name__
+
+
+def _write_drop_in(folder: Path, seconds: float, node: str) -> Path:
+    """Write the file whole; raises OSError."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o755)
+    path = folder / DROP_IN
+    text = f"{_owner(node)} needs this long to terminate its pods in order.\n"
+    text += f"[Login]\nInhibitDelayMaxSec={math.ceil(seconds)}\n"
+    write_private(path, text.encode("ascii"), mode=0o644)
+    return path
+
+
+def _remove_drop_in(folder: Path, node: str) -> Path | None:
+    """Remove the file where it was written for this node; raises OSError."""
+    path = folder / DROP_IN
+    if not path.exists() or not path.read_text("utf-8", "replace").startswith(_owner(node)):
+        return None
+    path.unlink()
+    return path
+
+
+def _owner(node: str) -> str:
+    return f"# Written by Vacate: node {node}"

@@ -13,11 +13,11 @@ from dataclasses import replace
 
 import msgspec
 
+from vacate.api.durations import format_duration
 from vacate.clock import Clock
 from vacate.errors import VacateError
-from vacate.nodeagent.shutdown.buckets import fit, group_pods, spread
+from vacate.nodeagent.shutdown.buckets import Shutdown, TerminatePod, advance, fit, group_pods, resume, spread
 from vacate.nodeagent.shutdown.config import ShutdownConfig
-from vacate.nodeagent.shutdown.durations import format_duration
 from vacate.nodeagent.shutdown.lock import spare, take_lock, usable
 from vacate.nodeagent.shutdown.protocol import (
     Arrange,
@@ -25,13 +25,11 @@ from vacate.nodeagent.shutdown.protocol import (
     Logind,
     LogindSession,
     NodePods,
-    RecordStorage,
     ShutdownOff,
     ShutdownRefused,
 )
-from vacate.nodeagent.shutdown.record import CANCELLED, FINISHED, ShutdownRecord
+from vacate.nodeagent.shutdown.record import CANCELLED, FINISHED, FileStorage, ShutdownRecord
 from vacate.nodeagent.shutdown.state import ManagerState
-from vacate.nodeagent.shutdown.statemachine import Shutdown, TerminatePod, advance, resume
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +58,7 @@ class ShutdownManager:
         logind: Logind,
         pods: NodePods,
         holder: LockHolder,
-        storage: RecordStorage,
+        storage: FileStorage,
         clock: Clock,
         boot: str,
         changed: Callable[[ManagerState], None] = lambda _: None,

@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterable
 from vacate.api.objects import Obj
 from vacate.api.untyped import maps, text
 from vacate.eviction.registration import registered_names, registers_responders_only
-from vacate.nodeagent.conditions import SHUTDOWN
 from vacate.nodeagent.pods import PodReconciler
 from vacate.nodeagent.podworker import PodWorker
-from vacate.nodeagent.shutdown.buckets import ShutdownPod
+from vacate.nodeagent.shutdown.buckets import ShutdownPod, TerminatePod
 from vacate.nodeagent.shutdown.requests import ShutdownRequests
-from vacate.nodeagent.shutdown.statemachine import TerminatePod
+from vacate.nodeagent.status import SHUTDOWN
 from vacate.nodeagent.view import DEFAULT_GRACE_SECONDS, AgentPod
 from vacate.runtime.reconcile import Key
 

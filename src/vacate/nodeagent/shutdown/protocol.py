@@ -8,10 +8,8 @@ from typing import Protocol
 
 from vacate.errors import VacateError
 from vacate.nodeagent.runtime.protocol import Held
-from vacate.nodeagent.shutdown.buckets import ShutdownPod
+from vacate.nodeagent.shutdown.buckets import ShutdownPod, TerminatePod
 from vacate.nodeagent.shutdown.config import ShutdownConfig
-from vacate.nodeagent.shutdown.record import ShutdownRecord
-from vacate.nodeagent.shutdown.statemachine import TerminatePod
 
 
 class LogindUnavailable(VacateError):
@@ -149,16 +147,4 @@ class NodePods(Protocol):
 
     async def flush(self) -> None:
         """Return when the API knows how the terminated pods ended. That can take long: limit it."""
-        ...
-
-
-class RecordStorage(Protocol):
-    """Where the record of the last shutdown lies."""
-
-    def load(self) -> ShutdownRecord:
-        """The record; an empty one where there is none or it cannot be read."""
-        ...
-
-    def save(self, record: ShutdownRecord) -> None:
-        """Write it so that it is there after a crash, whole."""
         ...

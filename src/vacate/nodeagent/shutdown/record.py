@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from vacate.client.privatefile import write_private
-from vacate.nodeagent.shutdown.statemachine import Shutdown
+from vacate.nodeagent.shutdown.buckets import Shutdown
 from vacate.wire.json import decode_json
 
 log = logging.getLogger(__name__)

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vacate.api.kinds import PODS
+import orjson
+
+from vacate.api.durations import format_duration
+from vacate.api.kinds import NODES, PODS
+from vacate.api.nodeconditions import GRACEFUL_SHUTDOWN, SHUTDOWN_IN_PROGRESS, SHUTDOWN_TAINT
+from vacate.api.objects import Obj, dig
+from vacate.api.untyped import maps
 from vacate.client.client import Client
-from vacate.errors import ConfigError
+from vacate.clock import Clock
+from vacate.errors import ConfigError, Conflict, Forbidden, TransportError, Unauthorized, VacateError
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
-from vacate.nodeagent.shutdown.config import ShutdownConfig
-from vacate.nodeagent.shutdown.durations import format_duration
+from vacate.kube.conditions import node_condition
+from vacate.kube.patches import guarded
+from vacate.nodeagent.shutdown.config import API_VERSION, FIELDS, KIND, ShutdownConfig, read_config
 from vacate.nodeagent.shutdown.manager import ShutdownManager
 from vacate.nodeagent.shutdown.protocol import (
     LockHolder,
@@ -22,17 +31,17 @@ from vacate.nodeagent.shutdown.protocol import (
     LogindSession,
     LogindUnavailable,
     ShutdownOff,
+    ShutdownRefused,
 )
 from vacate.nodeagent.shutdown.record import FileStorage
 from vacate.nodeagent.shutdown.requests import ShutdownRequests
-from vacate.nodeagent.shutdown.state import ManagerState, marks_of, shutdown_event
+from vacate.nodeagent.shutdown.state import ManagerState, Marks, marks_of, shutdown_event
 from vacate.nodeagent.shutdownagent.apipods import ApiPods
-from vacate.nodeagent.shutdownagent.configz import read_kubelet
 from vacate.nodeagent.shutdownagent.kubelet import beside_kubelet, holds_lock
-from vacate.nodeagent.shutdownagent.nodemarks import NodeMarks
 from vacate.nodeagent.view import AgentPod
 from vacate.runtime.dependencies import Dependencies
 from vacate.runtime.manager import Manager, Runnable
+from vacate.wire.message import Request
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +49,8 @@ SYNC_SECONDS = 10.0
 """How long an agent that comes up in the middle of a shutdown waits for the list of its pods."""
 SIGNAL_SECONDS = 3.0
 """How long logind's signal may come after the kubelet's."""
+READ_SECONDS = 5.0
+RETRY_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,3 +194,95 @@ class ShutdownAgent:
         if not state.active and state.problem == ManagerState().problem:
             return  # nobody knows yet: an earlier agent's marks stay
         self._marks.want(marks_of(state, beside_kubelet=self.pods.beside is not None))
+
+
+async def read_kubelet(client: Client) -> ShutdownConfig:
+    """What its /configz says about shutdown; ShutdownRefused where that cannot be known."""
+    try:
+        async with asyncio.timeout(READ_SECONDS):
+            document = orjson.loads(await client.send(Request("GET", "/configz")))
+        found = document["kubeletconfig"]
+        # A kubelet of a later version may have more fields, whatever their names.
+        ours = {name: found[name] for name in (*FIELDS, "featureGates") if name in found}
+        return read_config({**ours, "kind": KIND, "apiVersion": API_VERSION}, source="the kubelet's configz")
+    except TimeoutError:
+        why = f"no answer within {READ_SECONDS:g} s"
+    except TransportError as error:
+        why = f"{error}; where its certificate is not of the cluster's CA, use --kubelet-insecure-tls"
+    except (Forbidden, Unauthorized) as error:
+        why = f"{error}; the agent needs the right to get nodes/configz"
+    except (VacateError, ConfigError, ValueError, KeyError, TypeError) as error:
+        why = str(error) or type(error).__name__
+    raise ShutdownRefused(
+        "the kubelet terminates pods itself, since it holds a shutdown lock, and its configuration cannot be "
+        f"read to see whether the agent would race with it: {why}"
+    )
+
+
+class NodeMarks:
+    """Writes what differs, and tries again until the Node says it."""
+
+    name = "node marks"
+
+    def __init__(self, client: Client, clock: Clock, node: str) -> None:
+        self._client = client
+        self._clock = clock
+        self._node = node
+        self._wanted: Marks | None = None
+        self._changed = asyncio.Event()
+
+    def want(self, marks: Marks) -> None:
+        """Write these in the background."""
+        if marks != self._wanted:
+            self._wanted = marks
+            self._changed.set()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            try:
+                await self._write()
+            except (VacateError, OSError) as error:
+                if not isinstance(error, Conflict):
+                    log.warning("node %s cannot be marked yet: %s", self._node, error)
+                self._changed.set()
+                await self._clock.sleep(RETRY_SECONDS)
+
+    async def _write(self) -> None:
+        if (wanted := self._wanted) is None:
+            return
+        node = await self._client.get(NODES, self._node)
+        if (taints := changed_taints(node, wanted)) is not None:
+            change = guarded(node["metadata"], {"spec": {"taints": taints}})
+            await self._client.patch(NODES, self._node, change)
+        if conditions := changed_conditions(node, wanted, self._clock.now()):
+            change = {"status": {"conditions": conditions}}
+            await self._client.patch_status(NODES, self._node, change)
+
+
+def changed_taints(node: Obj, wanted: Marks) -> list[Obj] | None:
+    """The list with or without ours; None where it is right already. Those of others stay as they are."""
+    present = list(dig(node, "spec", "taints") or [])
+    others = [one for one in present if one.get("key") != SHUTDOWN_TAINT]
+    ours = [{"key": SHUTDOWN_TAINT, "effect": "NoSchedule"}] if wanted.going_down else []
+    return None if len(present) == len(others) + len(ours) else [*others, *ours]
+
+
+def changed_conditions(node: Obj, wanted: Marks, now: dt.datetime) -> list[Obj]:
+    """Our conditions that the Node has not, or not so."""
+    present = {one.get("type"): one for one in maps(dig(node, "status", "conditions"))}
+    made = [(GRACEFUL_SHUTDOWN, (str(wanted.orderly), wanted.reason, wanted.message))]
+    if wanted.going_down:
+        why = "the shutdown agent terminates the pods of the node"
+        made.append((SHUTDOWN_IN_PROGRESS, ("True", "NodeShutdown", why)))
+    elif SHUTDOWN_IN_PROGRESS in present:
+        made.append((SHUTDOWN_IN_PROGRESS, ("False", "NodeRunning", "no shutdown is under way")))
+    changed = []
+    for type_, assessment in made:
+        old = present.get(type_, {})
+        if (old.get("status"), old.get("reason"), old.get("message")) != assessment:
+            since = old.get("lastTransitionTime", "") if old.get("status") == assessment[0] else ""
+            changed.append(node_condition(type_, assessment, now, since=since))
+    return changed

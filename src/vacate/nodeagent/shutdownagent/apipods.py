@@ -20,14 +20,13 @@ from vacate.clock import Clock
 from vacate.errors import Conflict, NotFound, VacateError
 from vacate.eviction.registration import PREFIXES
 from vacate.kube.patches import guarded
-from vacate.nodeagent.conditions import DISRUPTION_TARGET, SHUTDOWN, disruption_target
 from vacate.nodeagent.podrecord import PodRecord, RecordedPod, load_all, remove
-from vacate.nodeagent.shutdown.buckets import ShutdownPod
+from vacate.nodeagent.shutdown.buckets import ShutdownPod, TerminatePod
 from vacate.nodeagent.shutdown.config import ShutdownConfig
 from vacate.nodeagent.shutdown.nodepods import described
 from vacate.nodeagent.shutdown.requests import ShutdownRequests
-from vacate.nodeagent.shutdown.statemachine import TerminatePod
 from vacate.nodeagent.shutdownagent.kubelet import AgentPodLimits, shares_bucket
+from vacate.nodeagent.status import DISRUPTION_TARGET, SHUTDOWN, disruption_target
 from vacate.nodeagent.view import AgentPod, AgentPodSpec
 from vacate.runtime.reconcile import Key
 

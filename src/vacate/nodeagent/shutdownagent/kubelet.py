@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from vacate.api.durations import format_duration
 from vacate.nodeagent.shutdown.buckets import Bucket, ShutdownPod
 from vacate.nodeagent.shutdown.config import BY_PRIORITY, CRITICAL, TOTAL, ShutdownConfig
-from vacate.nodeagent.shutdown.durations import format_duration
 from vacate.nodeagent.shutdown.protocol import Inhibitor, ShutdownRefused
 from vacate.runtime.recorder import SHUTDOWN_FLUSH_SECONDS
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from vacate.api.objects import Obj, dig
-from vacate.nodeagent.environment import Data, Sources, data_of
-from vacate.nodeagent.fieldrefs import FieldValues, resource_value
+from vacate.nodeagent.environment import Data, FieldValues, Sources, data_of, resource_value
 from vacate.nodeagent.runtime.protocol import ContainerError
 from vacate.nodeagent.view import AgentPod
 

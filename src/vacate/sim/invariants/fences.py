@@ -9,8 +9,8 @@ import orjson
 
 from vacate.api.objects import dig
 from vacate.embedded.store.log import Record
+from vacate.kube.nodeleases import LEASE_NAMESPACE
 from vacate.kube.nodes import OUT_OF_SERVICE
-from vacate.nodeagent.registration import LEASE_NAMESPACE
 from vacate.sim.invariants.names import BreachReport, Invariant
 
 MAX_REPORT_AGE = 130.0

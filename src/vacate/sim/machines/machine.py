@@ -14,9 +14,9 @@ from typing import Any
 
 from vacate.clock import Clock
 from vacate.entropy import Entropy
+from vacate.nodeagent.model import Exit
 from vacate.nodeagent.runtime.protocol import (
     ContainerError,
-    ContainerExit,
     ContainerSpec,
     ContainerState,
     RuntimeLost,
@@ -73,7 +73,7 @@ class Machine:
             task.cancel()
         now = self._clock.now()
         for one in [one for one in self._runs.values() if one.exit is None]:
-            self._runs[one.id] = replace(one, exit=ContainerExit(None, now))
+            self._runs[one.id] = replace(one, exit=Exit(None, now))
         self._dying.clear()
         self._waiting.clear()
         self._turn = asyncio.Lock()
@@ -202,7 +202,7 @@ class Machine:
 
     def _finish(self, run: ContainerState, code: int) -> None:
         self._note(run.id, "ended")
-        done = self._runs[run.id] = replace(run, exit=ContainerExit(code, self._clock.now()))
+        done = self._runs[run.id] = replace(run, exit=Exit(code, self._clock.now()))
         for future in self._waiting.pop(run.id, ()):
             if not future.done():
                 future.set_result(done)

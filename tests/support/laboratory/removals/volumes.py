@@ -15,8 +15,8 @@ from vacate.controllers.exclusivevolumes.caches import VolumeCaches
 from vacate.controllers.exclusivevolumes.confirmation import why_gone_unconfirmed, why_unconfirmed
 from vacate.kube.exclusivevolumes import CLOSED, Attachment, attachment_patch
 from vacate.kube.nodes import readiness
-from vacate.nodeagent.orphans import Orphans
 from vacate.nodeagent.podworker import PodWorker
+from vacate.nodeagent.registration import NodeReconciler
 from vacate.nodeagent.volumes import manager as podvolumes
 from vacate.nodeagent.volumes.claims import VolumeNotReady, ready_volume
 from vacate.nodeagent.volumes.inuse import VolumesInUse
@@ -102,10 +102,10 @@ def a_ready_node_frees_the_volume(patch: Patch) -> None:
     """A pod that is gone is taken for ended as soon as its node is ready, which it says at once."""
     _nodes_are_not_asked(patch)
 
-    async def nothing(self: Orphans) -> list[PodWorker]:
+    async def nothing(self: NodeReconciler) -> list[PodWorker]:
         return []
 
-    patch.setattr(Orphans, "find", nothing)
+    patch.setattr(NodeReconciler, "_orphans", nothing)
 
     def gone(volume: Any, record: Any, holder: Any, node: Node | None, *, seen_to_end: bool) -> str:
         if node is not None and readiness(node) == "True":

@@ -16,6 +16,7 @@ _MAX_MARKS = 4096
 _LAST_SECOND = 253_402_300_799.0  # of the year 9999
 
 Mark = tuple[float, int]
+MAX_LOG = 10 * 1024 * 1024
 
 
 class Marks:
@@ -63,3 +64,21 @@ def read_marks(path: str) -> list[Mark]:
         if 0 <= time <= _LAST_SECOND and size > (found[-1][1] if found else 0):
             found.append((time, size))
     return found
+
+
+def rotate(path: str) -> int:
+    """Keep the newest part of a log that has grown too long; the program goes on writing to the same file.
+
+    The size that the log has now.
+    """
+    size = os.stat(path).st_size  # noqa: PTH116
+    if size <= MAX_LOG:
+        return size
+    with open(path, "rb") as file, open(f"{path}.1", "wb") as older:  # noqa: PTH123
+        file.seek(max(size - MAX_LOG, 0))
+        while chunk := file.read(1024 * 1024):
+            older.write(chunk)
+            if older.tell() > 2 * MAX_LOG:
+                break
+    os.truncate(path, 0)
+    return 0

@@ -18,7 +18,7 @@ from vacate.nodeagent.runtime.supervisor.connections import Client
 from vacate.nodeagent.runtime.supervisor.containers import Container
 from vacate.nodeagent.runtime.supervisor.execs import Exec
 from vacate.nodeagent.runtime.supervisor.heldlock import HeldLock
-from vacate.nodeagent.runtime.supervisor.logrotation import rotate
+from vacate.nodeagent.runtime.supervisor.logtimes import rotate
 
 RECORDS = "containers"
 
