@@ -18,9 +18,10 @@ from vacate.cli.common import terminal
 from vacate.cli.common.confirmation import confirmed
 from vacate.cli.common.connection import Connection, connected, not_served
 from vacate.cli.common.exitcodes import FAILED, INTERRUPTED, LACKS_ROOM, WOULD_BLOCK, interrupted
+from vacate.cli.common.remedies import with_reader
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.text import cut
-from vacate.errors import ConfigError
+from vacate.errors import ConfigError, Forbidden
 from vacate.views.phrases import counted
 
 if TYPE_CHECKING:  # the simulated cluster takes as long to load as all other commands together
@@ -46,7 +47,10 @@ def read_cluster(reach: Connection, *, images: bool = False) -> Snapshot:
 
     async def work() -> None:
         async with connected(reach) as cluster:
-            found.append(await read_snapshot(cluster.client, cluster.clock, images=images))
+            try:
+                found.append(await read_snapshot(cluster.client, cluster.clock, images=images))
+            except Forbidden as error:
+                raise with_reader(error) from error
 
     if run_until_signalled(work):
         interrupted()
