@@ -43,6 +43,7 @@ _EMBEDDED = _ROOT / "distributions/vacate-embedded"
 _KREW = _ROOT / "hack/krew"
 _ARCHITECTURES = ("amd64", "arm64")
 _REGISTRY = re.compile(r"[a-z0-9]+([.:_/-][a-z0-9]+)*")
+_DOCUMENT_LINK = re.compile(r"\[([^]]+)\]\((?!https?:)[^)]+\)")
 SUMS = "SHA256SUMS"
 
 
@@ -114,12 +115,12 @@ def push(folder: Path, registry: str, credentials: Mapping[str, str] = os.enviro
 
 
 def notes_of(changelog: str, version: str) -> str:
-    """The section of the version, without its heading."""
+    """The section of the version, without its heading and without links to documents, which are elsewhere."""
     sections = re.split(r"^## ", changelog, flags=re.MULTILINE)[1:]
     for section in sections:
         heading, _, text = section.partition("\n")
         if heading.split()[:1] == [version]:
-            return text.strip() + "\n"
+            return _DOCUMENT_LINK.sub(r"\1", text).strip() + "\n"
     raise ReleaseError(
         f"CHANGELOG.md has no section {version}: write one, or set the version in src/vacate/__init__.py"
     )

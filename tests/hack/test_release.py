@@ -160,8 +160,9 @@ def test_krew_gets_a_plugin_that_runs(parts: Path, tmp_path: Path) -> None:
 
 @pytest.mark.unit
 def test_the_notes_are_the_section_of_the_version() -> None:
-    text = "# Changelog\n\n## 2.0.0 (unreleased)\n\n- new\n\n## 1.0.0\n\n- old\n"
-    assert (notes_of(text, "2.0.0"), notes_of(text, "1.0.0")) == ("- new\n", "- old\n")
+    text = "# Changelog\n\n## 2.0.0 (unreleased)\n\n### Drains\n\n- new [page](docs/a.md#b)\n\n## 1.0.0\n\n- [x](https://x)\n"
+    new = "### Drains\n\n- new page\n"  # beside the notes there are no documents
+    assert (notes_of(text, "2.0.0"), notes_of(text, "1.0.0")) == (new, "- [x](https://x)\n")
     with pytest.raises(ReleaseError, match=r"no section 3\.0\.0"):
         notes_of(text, "3.0.0")
 

@@ -20,7 +20,8 @@ _MARK = "\x01"
 _VARIES = (
     (re.compile(r"\b(web)-[0-9a-z]+-[0-9a-z]{5}\b"), r"\1-NAME"),
     (re.compile(r"\b10(\.\d+){3}\b"), "IP"),
-    (re.compile(r"(?<=\s)(\d+m)?\d+s(?=\s|$)"), "AGE"),
+    (re.compile(r"(?<=[\s(])(\d+m)?\d+s(?=[\s:;,)]|$)"), "AGE"),
+    (re.compile(r"\b\d{4}(-\d\d){2} \d\d(:\d\d){2} UTC\b"), "TIME"),
     (re.compile(r"(?<=IP)\s+node-\d"), " NODE"),
     (re.compile(r"^(node/\S+) evicted$"), r"\1 drained"),
     (re.compile(r"( deleted) from \S+ namespace$"), r"\1"),

@@ -133,6 +133,7 @@ def test_a_pool_has_a_total_and_its_finished_nodes_are_one_line() -> None:
     [
         (["Pending", "Pending"], "2 nodes to drain, about 3m left"),
         (["Draining", "Pending"], "0 of 2 nodes drained, about 3m left"),
+        (["Draining", "Draining"], "0 of 2 nodes drained, 0/8 pods evicted, about 3m left"),
         (["Drained", "Pending"], "1 of 2 nodes drained, 4 pods evicted, about 3m left"),
         (["Drained", "Draining"], "1 of 2 nodes drained, 4/8 pods evicted, about 3m left"),
     ],

@@ -199,13 +199,12 @@ def total_line(maintenance: NodeMaintenance, now: dt.datetime, *, moves: bool = 
 
 
 def pods_done(status: NodeMaintenanceStatus) -> str:
-    """`3/7` evicted pods; without how many there are while nodes wait for their turn, as nobody has counted
-    theirs; nothing before the first.
+    """`3/7` evicted pods. While nodes wait for their turn nobody has counted theirs: `3`, and nothing before
+    the first.
     """
-    if not status.pods_evicted:
-        return ""
-    counted_all = all(row.start_time for row in status.nodes)
-    return f"{status.pods_evicted}/{status.pods_total}" if counted_all else str(status.pods_evicted)
+    if status.pods_total and all(row.start_time for row in status.nodes):
+        return f"{status.pods_evicted}/{status.pods_total}"
+    return str(status.pods_evicted or "")
 
 
 def held_lines(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from vacate.cli.common.errors import FAILED, NOT_EMBEDDED, run_command_line
-from vacate.cli.common.remedies import with_remedy, with_webhook_remedy
+from vacate.cli.common.remedies import with_reader, with_remedy, with_webhook_remedy
 from vacate.errors import ConfigError, ConfigErrors, Forbidden, InternalError
 
 pytestmark = pytest.mark.unit
@@ -69,6 +69,11 @@ def test_a_webhook_that_is_away_is_named_with_the_command_that_shows_why() -> No
             'delete resource "pods" in API group "" in the namespace "shop"',
             "create rolebinding NAME --clusterrole=edit --user=jane -n shop",
         ),
+        (
+            "jane",
+            'get resource "deployments" in API group "apps" in the namespace "shop"',
+            "create rolebinding NAME --clusterrole=view --user=jane -n shop",
+        ),
         ("jane", 'get resource "secrets" in API group "" in the namespace "shop"', ""),
     ],
 )
@@ -76,6 +81,16 @@ def test_a_missing_right_is_named_with_the_role_that_has_it(user: str, denied: s
     error = Forbidden(f'x is forbidden: User "{user}" cannot {denied}')
     shown = with_remedy(error)
     assert str(shown).endswith(f"kubectl {granted}") if granted else shown is error
+    assert str(with_remedy(shown)) == str(shown)
+
+
+def test_a_plan_where_vacate_is_not_installed_names_none_of_its_roles() -> None:
+    denied = 'User "jane" cannot list resource "nodes" in API group "" at the cluster scope'
+    shown = with_reader(Forbidden(f"nodes is forbidden: {denied}"))
+    assert str(shown).endswith(
+        "kubectl create clusterrole plan-reader --verb=list --resource=nodes,pods && "
+        "kubectl create clusterrolebinding plan-reader --clusterrole=plan-reader --user=jane"
+    )
     assert str(with_remedy(shown)) == str(shown)
 
 

@@ -70,13 +70,27 @@ def with_role(error: Forbidden, role: str = "") -> Forbidden:
     role = role or _role_for(verb, resource, group)
     if not role:
         return error
-    grant = granting(role, user, namespace or "")
+    return _granted(error, f"ClusterRole {role}", granting(role, user, namespace or ""))
+
+
+def with_reader(error: Forbidden) -> Forbidden:
+    """The error with commands that let someone plan, also where none of Vacate's roles is installed."""
+    denied = _DENIED.search(error.message)
+    if denied is None:
+        return error
+    made = f"kubectl create clusterrole {_READER} --verb=list --resource=nodes,pods"
+    grant = granting(_READER, denied[1]).replace("NAME", _READER)
+    return _granted(error, f"A new ClusterRole {_READER}", f"{made} && {grant}")
+
+
+def _granted(error: Forbidden, role: str, command: str) -> Forbidden:
     return Forbidden(
-        f"{error.message}. ClusterRole {role} {_HAS_RIGHT}; an administrator grants it with: {grant}",
+        f"{error.message}. {role} {_HAS_RIGHT}; an administrator grants it with: {command}",
         details=error.details,
     )
 
 
+_READER = "plan-reader"
 _HAS_RIGHT = "has this right"
 _DENIED = re.compile(
     r'User "([^"]+)" cannot (\w+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]+)")?'
@@ -89,6 +103,8 @@ def _role_for(verb: str, resource: str, group: str) -> str:
 
     if (verb, resource, group) == ("delete", "pods", ""):
         return "edit"  # which Kubernetes has; none of ours gives it
+    if group == "apps" and verb in ("get", "list", "watch"):
+        return "view"  # which Kubernetes has, too
     by_name = {one["metadata"]["name"]: one["rules"] for one in user_roles()}
     for name in _ROLES:
         for rule in by_name[name]:

@@ -16,11 +16,12 @@ from vacate.api.text import plain
 from vacate.api.times import format_time
 from vacate.cli.common import terminal
 from vacate.cli.common.confirmation import confirmed
-from vacate.cli.common.connection import Connection, not_served, run_on_cluster
+from vacate.cli.common.connection import Cluster, Connection, not_served, run_on_cluster
 from vacate.cli.common.exitcodes import FAILED, INTERRUPTED, LACKS_ROOM, WOULD_BLOCK, interrupted
+from vacate.cli.common.remedies import with_reader
 from vacate.cli.common.run import run_until_signalled
 from vacate.cli.common.text import cut
-from vacate.errors import ConfigError
+from vacate.errors import ConfigError, Forbidden
 from vacate.views.phrases import counted
 
 if TYPE_CHECKING:  # the simulated cluster takes as long to load as all other commands together
@@ -42,7 +43,13 @@ def read_cluster(reach: Connection, *, images: bool = False) -> Snapshot:
     """The cluster as it is now."""
     from vacate.plan.snapshot import read_snapshot  # noqa: PLC0415
 
-    return run_on_cluster(reach, lambda cluster: read_snapshot(cluster.client, cluster.clock, images=images))
+    async def read(cluster: Cluster) -> Snapshot:
+        try:
+            return await read_snapshot(cluster.client, cluster.clock, images=images)
+        except Forbidden as error:
+            raise with_reader(error) from error
+
+    return run_on_cluster(reach, read)
 
 
 def make(
