@@ -39,11 +39,7 @@ class Recording(KindStrategy):
         super().__init__(kind)
         self.errors = list(errors)
         self.validated: list[str] = []
-        self._traits = Traits(unconditional_update=unconditional)
-
-    @property
-    def traits(self) -> Traits:
-        return self._traits
+        self.traits = Traits(unconditional_update=unconditional)
 
     def default(self, obj: Obj, ctx: Context) -> None:
         passed(obj, "default")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from vacate.nodeagent.runtime import connection, endpoint
+from vacate.nodeagent.runtime import connection
 from vacate.nodeagent.runtime.process import ProcessRuntime
 from vacate.nodeagent.runtime.protocol import RuntimeLost
 from vacate.nodeagent.runtime.supervisor.connections import SOCKET
@@ -56,7 +56,7 @@ async def test_a_supervisor_that_cannot_be_reached_is_tried_again_with_a_pause(
 ) -> None:
     """Else nothing else of the agent would have a turn."""
     monkeypatch.chdir(tmp_path)
-    real, tries = endpoint.open_stream, list[int]()
+    real, tries = connection.open_stream, list[int]()
 
     async def full(folder: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         tries.append(1)
@@ -96,11 +96,11 @@ def test_a_supervisor_that_a_busy_machine_starts_slowly_is_waited_for_and_not_fo
 
     async def main(_: Sim) -> object:
         try:
-            return await endpoint.open_stream(tmp_path)
+            return await connection.open_stream(tmp_path)
         except RuntimeLost as error:
             return str(error)
 
-    monkeypatch.setattr(endpoint, "_spawn", spawn)
-    monkeypatch.setattr(endpoint, "_try_open", try_open)
+    monkeypatch.setattr(connection, "_spawn", spawn)
+    monkeypatch.setattr(connection, "_try_open", try_open)
     late = f"the supervisor of {tmp_path} does not start; see {tmp_path}/supervisor.log"
     assert run_sim(main) == (opened if seconds == 30.0 else late)

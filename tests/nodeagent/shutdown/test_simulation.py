@@ -16,7 +16,7 @@ import pytest
 from support.effort import THOROUGH
 from support.simulated.shutdown_scenario import run_scenario
 from vacate.errors import VacateError
-from vacate.nodeagent.shutdown import buckets, lock, manager, statemachine
+from vacate.nodeagent.shutdown import buckets, lock, manager
 from vacate.nodeagent.shutdown.buckets import Group, Shutdown
 from vacate.nodeagent.shutdown.manager import ShutdownManager
 from vacate.nodeagent.shutdown.record import ShutdownRecord
@@ -41,7 +41,7 @@ def test_whatever_goes_wrong_the_order_is_kept(number: int, seed: int | None) ->
 
 
 def begins_every_bucket_at_once(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(statemachine, "_is_over", lambda shutdown, now, gone: True)
+    patch.setattr(buckets, "_is_over", lambda shutdown, now, gone: True)
 
 
 def begins_with_the_highest(patch: pytest.MonkeyPatch) -> None:
@@ -49,15 +49,15 @@ def begins_with_the_highest(patch: pytest.MonkeyPatch) -> None:
 
 
 def waits_for_the_last_pod(patch: pytest.MonkeyPatch) -> None:
-    enter = statemachine._enter
-    patch.setattr(statemachine, "_enter", lambda *given: replace(enter(*given), deadline=given[1] + 1e5))
+    enter = buckets._enter
+    patch.setattr(buckets, "_enter", lambda *given: replace(enter(*given), deadline=given[1] + 1e5))
 
 
 def waits_in_empty_buckets(patch: pytest.MonkeyPatch) -> None:
     def is_over(shutdown: Shutdown, now: float, gone: Any) -> bool:
         return shutdown.group is None or now >= shutdown.deadline
 
-    patch.setattr(statemachine, "_is_over", is_over)
+    patch.setattr(buckets, "_is_over", is_over)
 
 
 def gives_a_bucket_its_time_however_late_it_is(patch: pytest.MonkeyPatch) -> None:
@@ -66,16 +66,16 @@ def gives_a_bucket_its_time_however_late_it_is(patch: pytest.MonkeyPatch) -> Non
         seconds = shutdown.groups[index].bucket.seconds if index < len(shutdown.groups) else 0.0
         return replace(shutdown, index=index, entered=now, deadline=now + seconds)
 
-    patch.setattr(statemachine, "_enter", enter)
+    patch.setattr(buckets, "_enter", enter)
 
 
 def passes_over_pods_that_come_too_late(patch: pytest.MonkeyPatch) -> None:
-    orders = statemachine._orders
+    orders = buckets._orders
 
-    def punctual(shutdown: Shutdown, *more: Any) -> list[statemachine.TerminatePod]:
+    def punctual(shutdown: Shutdown, *more: Any) -> list[buckets.TerminatePod]:
         return [one for one in orders(shutdown, *more) if one.seconds > 0]
 
-    patch.setattr(statemachine, "_orders", punctual)
+    patch.setattr(buckets, "_orders", punctual)
 
 
 def gives_a_pod_the_time_of_its_bucket(patch: pytest.MonkeyPatch) -> None:
