@@ -28,6 +28,7 @@ from vacate.maintenance.pods import selector_from
 from vacate.maintenance.progress import is_done, plausible
 from vacate.maintenance.turns import TurnRules, Turns, limit_of, next_turns
 from vacate.views.model import Remedy
+from vacate.views.phrases import counted
 
 TURN_RECHECK = dt.timedelta(seconds=15)
 """A node that waits for other maintenances is looked at again after so long, though none has changed."""
@@ -65,6 +66,17 @@ def plan_maintenance(
     elif drains:
         turns = _turns(maintenance, rows, around)
         plan.starts = turns.starts
+        limit = limit_of(spec.max_nodes, len(rows))
+        drained = [name for name, row in rows.items() if row.phase in ACTIVE or name in turns.starts]
+        if len(drained) >= limit:
+            more = f" and {len(drained) - 1} more" if len(drained) > 1 else ""
+            waits = (
+                f"waits for its turn after {drained[0]}{more}: {counted(limit, 'node')} at a time (maxNodes)"
+            )
+            rows = {
+                name: _row(row, PENDING, message=waits) if row.phase == PENDING else row
+                for name, row in rows.items()
+            }
         if turns.held:
             plan.wake(now + TURN_RECHECK)
             held = from_turn(turns, len({one.node.metadata.name for one in around.others}))

@@ -28,7 +28,8 @@ def test_nodes_wait_for_the_cordon_and_then_for_their_turn(nodes: list[str], fir
             for row in one.get("status", {}).get("nodes", []):
                 if row["phase"] == "Pending" and row["message"] not in messages:
                     messages.append(row["message"])
-        assert messages == ([first] if len(nodes) == 1 else [first, "waits for its turn"])
+        turn = "waits for its turn after node-1: 1 node at a time (maxNodes)"
+        assert messages == ([first] if len(nodes) == 1 else [first, turn])
 
     in_world(body)
 
