@@ -9,14 +9,16 @@ import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import replace
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from support.planned_drains import NODES_OF_THE_DRAIN, SCENARIOS, Scenario
+from support.planned_drains import NODES_OF_THE_DRAIN, SCENARIOS
 from support.realcluster.evictions import RealCluster, real_cluster
 from vacate.api.kinds import NAMESPACES, NODEMAINTENANCES, NODES, PODS, Kind
 from vacate.api.objects import Obj, dig
@@ -59,8 +61,8 @@ async def until(look: Callable[[], Awaitable[bool]], what: str) -> None:
 class Place:
     """A scenario on the nodes of its group: `node-1` of the table is the first of them."""
 
-    def __init__(self, client: Client, group: int, name: str, number: int) -> None:
-        self.client, self.scenario = client, SCENARIOS[name]
+    def __init__(self, client: Client, planner: Executor, group: int, name: str, number: int) -> None:
+        self.client, self._planner, self.scenario = client, planner, SCENARIOS[name]
         self._group = f"group-{group}"
         self._names = {f"node-{n}": f"node-{3 * group + n}" for n in (1, 2, 3)}
         self.namespace = self._drain = f"plan-{number}"
@@ -70,7 +72,10 @@ class Place:
         await self._create()
         serving = asyncio.create_task(self._serve())
         try:
-            plan = await asyncio.to_thread(planned, await self._snapshot(), self.scenario, [*self._chosen])
+            scenario, nodes = self.scenario, tuple(self._chosen)
+            options = PlanOptions(nodes, dict(scenario.spec), scenario.interceptors, stop=scenario.stop)
+            loop = asyncio.get_running_loop()
+            plan = await loop.run_in_executor(self._planner, planned, await self._snapshot(), options)
             return await self._drained(plan)
         finally:
             serving.cancel()
@@ -185,8 +190,7 @@ class Place:
                 await until(partial(is_gone, kind, name), f"{kind.kind} {name} is gone")
 
 
-def planned(snapshot: Snapshot, scenario: Scenario, nodes: list[str]) -> Plan:
-    options = PlanOptions(tuple(nodes), dict(scenario.spec), scenario.interceptors, stop=scenario.stop)
+def planned(snapshot: Snapshot, options: PlanOptions) -> Plan:
     return [*make_plans(snapshot, options, remedies=False)][-1]
 
 
@@ -194,18 +198,21 @@ async def compare_all(kubeconfig: Path) -> dict[str, str]:
     """What is wrong, by scenario."""
     client = Client(HttpTransport(load_cluster([kubeconfig]), SystemClock()))
     waiting, problems = [*enumerate(REAL)], dict[str, str]()
+    # As the command makes a plan: in a process that does nothing else, which may fork.
+    planner = ProcessPoolExecutor(1, get_context("spawn"))
 
     async def work(group: int) -> None:
         while waiting:
             number, name = waiting.pop(0)
             try:
-                print(f"{name}: {await Place(client, group, name, number).compare()}")
+                print(f"{name}: {await Place(client, planner, group, name, number).compare()}")
             except Exception as error:
                 problems[name] = f"{type(error).__name__}: {error}"
 
     try:
         await asyncio.gather(*map(work, range(GROUPS)))
     finally:
+        planner.shutdown(cancel_futures=True)
         await client.aclose()
     return problems
 
