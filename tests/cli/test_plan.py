@@ -61,6 +61,7 @@ def test_a_drain_that_blocks_is_exit_code_5_with_the_blocker_and_its_remedy(save
     assert shown.exit_code == 5, shown.output
     assert "2 nodes, 1 pod, read at 2026-03-01 12:00:00 UTC; nothing was changed" in shown.output
     assert "WOULD BLOCK after 0s: 0 of 1 node drained, not node-1" in shown.output
+    assert "as far as is known: jobs.batch could not be read, see the end" in shown.output
     assert "pod default/lone, node-1: " in shown.output
     assert "--force" in shown.output
     assert "assumed   Vacate drains, although it is not installed in this cluster" in shown.output

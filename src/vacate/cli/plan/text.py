@@ -60,6 +60,7 @@ def plan_lines(
         *wrapped(f"{read}; nothing was changed", width, 0),
         "",
         *wrapped(verdict_line(plan.outcome, run), width, 0),
+        *_reservation(plan.unknown, width),
         *_blockers(run, plan, width, limit),
         *_not_installed(run, snapshot, width),
         *_without_room(run.pods_without_room, width, limit),
@@ -73,6 +74,12 @@ def plan_lines(
     for line in (*plan.assumptions, *_age(snapshot, now)):
         lines += wrapped(f"assumed   {line}", width, 0)
     return lines + unknown_lines(plan.unknown, width)
+
+
+def _reservation(unknown: Mapping[str, str], width: int) -> list[str]:
+    """Beside the verdict: what it does not know may hold a drain."""
+    shown = listed([*list(unknown)[:3], *([f"{len(unknown) - 3} more"] if len(unknown) > 3 else [])])
+    return wrapped(f"as far as is known: {shown} could not be read, see the end", width, 0) if unknown else []
 
 
 def _age(snapshot: Snapshot, now: dt.datetime | None) -> list[str]:
