@@ -16,7 +16,7 @@ from vacate.api.terminationreason import EVICTION
 from vacate.cache.reader import Reader
 from vacate.client.hedging import first_answer
 from vacate.errors import Conflict, NotFound
-from vacate.kube.patches import pod_status_patch
+from vacate.kube.patches import guarded, pod_status_patch
 from vacate.nodeagent.addresses import AddressPool
 from vacate.nodeagent.containers.manager import ContainerManager
 from vacate.nodeagent.decisions import PodPlan, plan
@@ -268,16 +268,31 @@ class PodReconciler:
         # With finalizers it stays in the API; without, the watch brings its end.
 
     async def _write_status(self, held: PodWorker, now: dt.datetime) -> None:
-        """Write what differs from the status that is known, and keep what the server answered."""
+        """Write what differs from the status that is known, and keep what the server answered.
+
+        Only upon the version that was read: a write that arrives late must not replace a newer status.
+        """
+        try:
+            try:
+                await self._write_difference(held, now)
+            except Conflict:  # someone else has written to the pod meanwhile, or an answer was lost
+                assert held.pod is not None
+                meta = held.pod.metadata
+                found = await self._client.get(PODS, meta.name, meta.namespace, into=AgentPod)
+                if found.metadata.uid != meta.uid:
+                    raise
+                held.pod = held.written = found
+                await self._write_difference(held, now)
+        except NotFound:
+            return  # the watch will say so, too
+
+    async def _write_difference(self, held: PodWorker, now: dt.datetime) -> None:
         assert held.pod is not None
         meta = held.pod.metadata
         patch = pod_status_patch(held.pod.status, held.status(now), meta.uid)
         if patch is None:
             return
-        try:
-            answer = await self._client.patch_status(PODS, meta.name, patch, meta.namespace)
-        except NotFound:
-            return  # the watch will say so, too
+        answer = await self._client.patch_status(PODS, meta.name, guarded(meta, patch), meta.namespace)
         held.pod = held.written = msgspec.convert(answer, AgentPod)
         self.status_written.set()
 

@@ -162,6 +162,24 @@ def test_nothing_is_skipped_repeated_late_or_lost(
     simulate(body, tmp_path, 2, 7 if seed is None else seed, bucket, subject)
 
 
+def test_a_status_that_is_stored_late_replaces_no_newer_one(tmp_path: Path, seed: int | None) -> None:
+    async def body(place: Place) -> None:
+        place.machine.stop_seconds = lambda: 1.0
+        place.fault = lambda one: Fault(twice=20.0) if AFFECTED["status"](one) else NO_FAULT
+        await place.run_pod("late", 0)
+        while place.phase("late") != "Running":
+            await place.sim.clock.sleep(0.1)
+        place.fault = lambda _: NO_FAULT
+        place.logind.power_off()
+        while not place.reported("late"):
+            await place.sim.clock.sleep(0.1)
+        await place.kill()
+        await place.sim.clock.sleep(30.0)
+        assert place.reported("late")
+
+    simulate(body, tmp_path, 1, 7 if seed is None else seed)
+
+
 def lease_age(place: Place) -> float:
     """For how many seconds the node has not said that it lives."""
     lease = place.world.find(LEASES, NAME, "kube-node-lease")

@@ -344,13 +344,13 @@ class Place:
             binding = {"metadata": {"name": NAME}, "roleRef": role, "subjects": [subject]}
             await self.world.client.create(CLUSTERROLEBINDINGS, binding)
         if self.subject == BESIDE:
-            await self._run_pod(AGENT, LOWEST_PRIORITY)
+            await self.run_pod(AGENT, LOWEST_PRIORITY)
         for bucket, number in zip(self.buckets, itertools.count(), strict=False):
             for kind in KINDS:
-                await self._run_pod(f"{kind}-{number}", bucket.priority)
+                await self.run_pod(f"{kind}-{number}", bucket.priority)
         await self.world.until(lambda: len(self.world.healthy_pods()) == len(self.uids))
 
-    async def _run_pod(self, name: str, priority: int) -> None:
+    async def run_pod(self, name: str, priority: int) -> None:
         value = f"value-{abs(priority)}"
         with contextlib.suppress(AlreadyExists):
             await self.world.client.create(PRIORITYCLASSES, {"metadata": {"name": value}, "value": priority})

@@ -256,9 +256,9 @@ class NodeMarks:
         node = await self._client.get(NODES, self._node)
         if (taints := changed_taints(node, wanted)) is not None:
             change = guarded(node["metadata"], {"spec": {"taints": taints}})
-            await self._client.patch(NODES, self._node, change)
+            node = await self._client.patch(NODES, self._node, change)
         if conditions := changed_conditions(node, wanted, self._clock.now()):
-            change = {"status": {"conditions": conditions}}
+            change = guarded(node["metadata"], {"status": {"conditions": conditions}})
             await self._client.patch_status(NODES, self._node, change)
 
 
