@@ -53,7 +53,9 @@ POD, LEASE = "/api/v1/namespaces/n/pods/web/status", "/apis/coordination.k8s.io/
     ],
     ids=["read", "lease", "of a version", "of any version", "JSON patch", "creation", "deletion"],
 )
-def test_only_what_may_be_carried_out_late_is_asked_anew(request_: Request, anew: bool, nested: bool) -> None:
+def test_only_what_may_be_carried_out_late_is_asked_anew(
+    request_: Request, *, anew: bool, nested: bool
+) -> None:
     async def main(_: Sim) -> None:
         server = Silent()
         transport = HedgingTransport(server)

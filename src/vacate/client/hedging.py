@@ -36,7 +36,7 @@ async def first_answer(ask: Callable[[], Coroutine[Any, Any, T]]) -> T:
             )
             if done:
                 return done.pop().result()
-            if len(asked) == MAX_COPIES:  # the first has waited longest, the last may have another connection
+            if len(asked) == MAX_COPIES:
                 asked.pop(1).cancel()
     finally:
         for one in asked:
@@ -52,8 +52,8 @@ async def _copy(ask: Callable[[], Coroutine[Any, Any, T]]) -> T:
 class HedgingTransport:
     """Asks anew what may be carried out late as well: what changes nothing, or only a state that was read.
 
-    The renewal of a Lease may, too: another follows. A watch waits for what happens. What is part of something
-    that is asked anew as a whole is sent once.
+    The renewal of a Lease may, too: another follows. A watch waits for what happens. What is part of
+    something that is asked anew as a whole is sent once.
     """
 
     def __init__(self, transport: Transport) -> None:
