@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from support.realcluster.adversary import (
-    BOUND,
     PREPARE,
     ROLES,
     ROWS,
@@ -49,9 +48,9 @@ class TestHooksToken:
         refused(site.hooks.delete(PODS, site.shared["metadata"]["name"]))
 
     @held_by(STATUS_AUTHORITY, alone=True)
-    def test_reports_for_no_interceptor_that_is_bound_to_another_account(self, site: Site) -> None:
-        change = {"status": {"activeInterceptorCompleted": True}}
-        name = site.active(BOUND)["metadata"]["name"]
+    def test_gives_no_turn_to_another_interceptor(self, site: Site) -> None:
+        change = {"status": {"activeInterceptorName": "mine.example.com"}}
+        name = site.active(PREPARE)["metadata"]["name"]
         refused(site.hooks.change(EVICTIONREQUESTS, name, change, sub="status"))
 
     @held_by(OWN_LEASES[HOOKS], OWN_LEASES[MANAGER])
