@@ -35,6 +35,8 @@ OWN_LIFECYCLE = {
     )
 }  # fmt: skip
 """The policies about EvictionRequests of lifecycle.k8s.io, by the account that writes them."""
+OWN_LEASES = {account: f"{account}-own-lease" for account in (MANAGER, HOOKS)}
+"""The policies about Leases that an account creates, which is called as its Lease is."""
 
 FORCE_DELETION, FORCE_EVICTION = "vacate-force-deletion", "vacate-force-eviction"
 NO_GRACE, NODE_DELETION = "vacate-statefulset-grace", "vacate-node-deletion"

@@ -1,6 +1,7 @@
-"""Kubernetes' own API for evictions, in which a request for a pod needs no right to delete it.
+"""Requests of Vacate's own accounts: what a new one has, and in whose name it is.
 
-Whoever may create EvictionRequests there has any pod evicted. So the tokens that have that right, and the
+In Kubernetes' own API a request for a pod needs no right to delete it: whoever may create EvictionRequests
+there has any pod evicted. So the tokens that have that right, and the
 identities of nodes, are held to requests in their own name, and nodes to pods of their own.
 """
 
@@ -22,11 +23,19 @@ from support.realcluster.adversary import (
     Site,
     held_by,
     lifecycle_request,
+    new_request,
     permitted,
     refused,
 )
-from vacate.api.installednames import NODE_PODS, OWN_PODS
+from vacate.api.installednames import NODE_PODS, NODE_REQUESTS, OWN_PODS, WEBHOOK_REQUESTS
+from vacate.api.installednames import OWN_NODE as OWN_NODE_POLICY
 from vacate.api.kinds import LIFECYCLE_REQUESTS
+from vacate.api.types.evacuation import INSTIGATOR
+from vacate.eviction.callers import POD_LABEL
+from vacate.eviction.dialects.base import Dialect
+from vacate.eviction.dialects.evacuation.dialect import EVACUATION
+from vacate.eviction.dialects.evictionrequest.dialect import REASON
+from vacate.eviction.dialects.registry import OWN_DIALECTS
 
 pytestmark = ROWS
 OF_NODE = f"shutdown.vacate.dev/{OWN_NODE}"
@@ -56,6 +65,66 @@ def _account(site: Site, name: str) -> Account:
 def _create(site: Site, account: str, pod: Obj, requester: str, **metadata: Any) -> Reply:
     body = lifecycle_request(pod, requester, **metadata)
     return _account(site, account).create(LIFECYCLE_REQUESTS, body, query="?dryRun=All")
+
+
+OWN_NAMES = {
+    "webhook": "jane.bridge.vacate.dev",
+    "agent": f"{OWN_NODE}.shutdown.vacate.dev",
+    "node": f"{OWN_NODE}.shutdown.vacate.dev",
+}
+"""A name of each account in Vacate's own APIs."""
+METADATA: dict[str, Obj] = {
+    "another owner": HOLDING["another owner"],
+    "an annotation of Vacate's": {"annotations": {"vacate.dev/mine": "yes"}},
+    "an annotation without a prefix": {"annotations": {"mine": "yes"}},
+}
+
+
+def _own(site: Site, account: str, dialect: Dialect, **metadata: Any) -> Reply:
+    body = new_request(site.own, dialect, OWN_NAMES[account])
+    for key, value in metadata.items():
+        body["metadata"][key] = (
+            {**body["metadata"].get(key, {}), **value} if isinstance(value, dict) else value
+        )
+    return _account(site, account).create(dialect.kind, body, query="?dryRun=All")
+
+
+class TestNewRequests:
+    """In Vacate's own APIs."""
+
+    @permitted
+    @pytest.mark.parametrize("dialect", OWN_DIALECTS, ids=[one.name for one in OWN_DIALECTS])
+    @pytest.mark.parametrize("account", OWN_NAMES)
+    def test_an_account_makes_them_with_a_reason_where_others_add_to_them(
+        self, site: Site, account: str, dialect: Dialect
+    ) -> None:
+        annotations = {REASON: "why", "example.com/cost-center": "7"}
+        _own(site, account, dialect, annotations=annotations, labels={"example.com/team": "a"}).ok()
+
+    @held_by(WEBHOOK_REQUESTS, OWN_NODE_POLICY, NODE_REQUESTS)
+    @pytest.mark.parametrize("dialect", OWN_DIALECTS, ids=[one.name for one in OWN_DIALECTS])
+    @pytest.mark.parametrize("account", OWN_NAMES)
+    @pytest.mark.parametrize("what", METADATA)
+    def test_puts_nothing_into_them_by_which_others_act(
+        self, site: Site, what: str, account: str, dialect: Dialect
+    ) -> None:
+        refused(_own(site, account, dialect, **METADATA[what]), "ValidatingAdmissionPolicy 'vacate-")
+
+    @held_by(OWN_NODE_POLICY, NODE_REQUESTS)
+    @pytest.mark.parametrize("dialect", OWN_DIALECTS, ids=[one.name for one in OWN_DIALECTS])
+    @pytest.mark.parametrize("account", NODES)
+    def test_has_the_eviction_bridge_take_none_for_that_of_a_pod(
+        self, site: Site, account: str, dialect: Dialect
+    ) -> None:
+        refused(
+            _own(site, account, dialect, labels={POD_LABEL: "other"}), "ValidatingAdmissionPolicy 'vacate-"
+        )
+
+    @held_by(WEBHOOK_REQUESTS, OWN_NODE_POLICY, NODE_REQUESTS)
+    @pytest.mark.parametrize("account", OWN_NAMES)
+    def test_holds_no_evacuation_but_as_a_requester(self, site: Site, account: str) -> None:
+        finalizers = [f"{INSTIGATOR}{OWN_NAMES[account]}", "example.com/pin"]
+        refused(_own(site, account, EVACUATION, finalizers=finalizers), "ValidatingAdmissionPolicy 'vacate-")
 
 
 class TestLifecycleRequests:

@@ -59,6 +59,7 @@ SETTINGS = Settings(
     termination_reasons=True,
     eviction_bridge=True,
     shutdown_agent=ShutdownAgent(),
+    hooks="targets: []",
     interceptor_accounts={BOUND: (service_account_user(TENANTS, "bound"),)},
 )
 POLICIES = [

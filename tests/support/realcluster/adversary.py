@@ -33,6 +33,7 @@ from vacate.api.identity import NODES as NODE_GROUP
 from vacate.api.identity import node_user
 from vacate.api.installednames import (
     CERTIFICATES,
+    HOOKS,
     INTERCEPTOR,
     MANAGER,
     MUTATING,
@@ -261,6 +262,7 @@ class Site:
         self.manager = self._account(HOME, MANAGER)
         self.webhook = self._account(HOME, WEBHOOK)
         self.certificates = self._account(HOME, CERTIFICATES)
+        self.hooks = self._account(HOME, HOOKS)
         self.agent = self._account(AGENTS, SHUTDOWN_AGENT, self.agent_pod(OWN_NODE))
         self.agent_without_node = self._account(AGENTS, SHUTDOWN_AGENT)
         self.node = self._node(OWN_NODE)
@@ -511,10 +513,13 @@ class Site:
 @contextlib.contextmanager
 def site(folder: Path, nodes: int) -> Iterator[Site]:
     """All of it, for as long as the block runs."""
+    no_hooks = folder / "no-hooks.yaml"
+    no_hooks.write_text("targets: []")
+    installed = (*_INSTALLED, "--hooks", str(no_hooks))
     with (
         serving(CompanyWebhook()) as company,
         real_cluster(
-            folder, nodes, install=_INSTALLED, webhook=_WEBHOOK, manager=_MANAGER, lifecycle=True
+            folder, nodes, install=installed, webhook=_WEBHOOK, manager=_MANAGER, lifecycle=True
         ) as cluster,
     ):
         yield Site(cluster, company)

@@ -13,6 +13,7 @@ from vacate.api.installednames import (
     MANAGER,
     MANAGER_LEASE,
     NODE_FENCER,
+    OWN_LEASES,
     TLS_SECRET,
     WEBHOOK,
     WEBHOOK_REQUESTS,
@@ -23,6 +24,7 @@ from vacate.api.types.evacuation import INSTIGATOR
 from vacate.crds.cel import listed, text
 from vacate.eviction.callers import SUFFIX
 from vacate.fencing.annotations import APPROVED, FENCE_VERB, REQUESTED
+from vacate.install.manifests.newrequests import OF_CALLERS, metadata_of_new
 from vacate.install.manifests.policyobjects import bound, by_user, forbidding, matched, policy_of, rule_about
 from vacate.install.settings import Settings
 from vacate.webhook.certificates.secret import TYPE as TLS_TYPE
@@ -34,6 +36,7 @@ def account_policies(settings: Settings) -> list[Obj]:
         _webhook_requests(settings),
         _certificate_secret(settings),
         _manager_lease(settings),
+        own_lease(MANAGER, settings),
         _fence_marks(),
     )
     return [one for policy in made for one in bound(policy)]
@@ -42,14 +45,16 @@ def account_policies(settings: Settings) -> list[Obj]:
 def _webhook_requests(settings: Settings) -> Obj:
     """The webhook may delete pods, or it could request no eviction; what it needs is the right alone."""
     over = "oldObject.?status.?conditions.orValue([]).exists(c, c.type == 'Complete' && c.status == 'True')"
+    who = "the webhook of Vacate"
     named, ours = "object.?spec.?requesters.orValue([]).all(r, r.name", f".endsWith({text('.' + SUFFIX)}))"
-    held = f"object.?metadata.?finalizers.orValue([]).all(f, !f.startsWith({text(INSTIGATOR)}) || f{ours}"
+    held = f"object.?metadata.?finalizers.orValue([]).all(f, f.startsWith({text(INSTIGATOR)}) && f{ours}"
     validations = {
-        "the webhook of Vacate deletes no pods": "request.resource.resource != 'pods'",
-        "the webhook of Vacate requests evictions for callers of the eviction API only": (
+        f"{who} deletes no pods": "request.resource.resource != 'pods'",
+        f"{who} requests evictions for callers of the eviction API only": (
             f"request.operation != 'CREATE' || ({named}{ours} && {held})"
         ),
-        "the webhook of Vacate removes only requests that are complete": (
+        **metadata_of_new(who, OF_CALLERS),
+        f"{who} removes only requests that are complete": (
             f"request.operation != 'DELETE' || (oldObject != null && {over})"
         ),
     }
@@ -97,6 +102,24 @@ def _manager_lease(settings: Settings) -> Obj:
                 {
                     f"a Lease named {MANAGER} is written by Vacate's manager, and by who may do that in all "
                     "namespaces": f"request.userInfo.username in {listed(settings.controllers)} || {may}"
+                }
+            ),
+        },
+    )
+
+
+def own_lease(account: str, settings: Settings) -> Obj:
+    """A right to create cannot be narrowed to a name by roles."""
+    return policy_of(
+        OWN_LEASES[account],
+        {
+            "matchConstraints": matched(rule_about(LEASES, ["CREATE"])),
+            "matchConditions": [by_user(service_account_user(settings.namespace, account))],
+            "validations": forbidding(
+                {
+                    f"{account} creates the Lease {account} only": (
+                        f"object.metadata.?name.orValue('') == {text(account)}"
+                    )
                 }
             ),
         },

@@ -8,14 +8,13 @@ later is in `confinement.py`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from vacate.api.identity import service_account_user
 from vacate.api.installednames import MANAGER, NODE_USERS, OWN_LIFECYCLE, SHUTDOWN_AGENT, WEBHOOK
-from vacate.api.kinds import LIFECYCLE_REQUESTS, PODS
+from vacate.api.kinds import LIFECYCLE_REQUESTS
 from vacate.api.objects import Obj
-from vacate.crds.cel import listed, text
+from vacate.crds.cel import text
 from vacate.descheduling.names import SUFFIX as DESCHEDULING
 from vacate.eviction.callers import CALLERS
 from vacate.eviction.callers import SUFFIX as BRIDGE
@@ -30,6 +29,8 @@ from vacate.install.manifests.policyobjects import (
     by_user,
     forbidding,
     matched,
+    of_new,
+    of_new_requests,
     policy_of,
     rule_about,
     variables,
@@ -37,7 +38,6 @@ from vacate.install.manifests.policyobjects import (
 from vacate.install.settings import Settings
 from vacate.nodeagent.shutdown.requests import REQUESTER_SUFFIX
 
-_NEW = "request.operation == 'CREATE'"
 _REQUESTER = "dyn(request.operation == 'CREATE' ? object : oldObject).spec.requester"
 
 
@@ -88,21 +88,16 @@ def _policy(account: _Account) -> list[Obj]:
     mine = account.creates
     if account.changes:
         mine = f"{mine} || (request.operation == 'UPDATE' && {account.changes})"
-    pod = f"o.kind == {text(PODS.kind)} && o.uid == object.spec.target.pod.uid"
-    owners = f"{meta}.?ownerReferences.orValue([]).all(o, {pod} && !o.?blockOwnerDeletion.orValue(false))"
-    annotations = f"{meta}.?annotations.orValue({{}}).all(k, k in {listed(account.annotations)}"
+    what, pod = "an EvictionRequest", "o.uid == object.spec.target.pod.uid"
     validations = {
         f"{who} has EvictionRequests of lifecycle.k8s.io in names of its own only": mine,
-        **_of_new(
+        **of_new(
             {
-                f"{who} puts no finalizer on an EvictionRequest": f"{meta}.?finalizers.orValue([]) == []",
-                f"{who} lets an EvictionRequest belong to its pod only": owners,
+                f"{who} puts no finalizer on {what}": f"{meta}.?finalizers.orValue([]) == []",
                 f"{who} labels no EvictionRequest": f"{meta}.?labels.orValue({{}}).all(k, {WITH_PREFIX})",
-                f"{who} annotates an EvictionRequest with {', '.join(account.annotations)} only": (
-                    f"{annotations} || ({WITH_PREFIX}))"
-                ),
             }
         ),
+        **of_new_requests(who, what, pod, account.annotations),
     }
     named = {"node": account.node} if account.node else {}
     spec = {
@@ -112,10 +107,6 @@ def _policy(account: _Account) -> list[Obj]:
         "validations": forbidding(validations),
     }
     return bound(policy_of(OWN_LIFECYCLE[account.name], spec))
-
-
-def _of_new(validations: Mapping[str, str]) -> dict[str, str]:
-    return {message: f"!({_NEW}) || {holds}" for message, holds in validations.items()}
 
 
 def _below(*suffixes: str) -> str:

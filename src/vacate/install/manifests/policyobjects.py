@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 
 from vacate.api.identity import NODE_NAME_EXTRA
-from vacate.api.kinds import Kind
+from vacate.api.kinds import PODS, Kind
 from vacate.api.objects import Obj
-from vacate.crds.cel import text
+from vacate.crds.cel import listed, text
 
 API = "admissionregistration.k8s.io/v1"
 
@@ -38,6 +38,28 @@ def policy_of(name: str, spec: Obj) -> Obj:
     """A policy. It fails closed."""
     head = {"apiVersion": API, "kind": "ValidatingAdmissionPolicy", "metadata": {"name": name}}
     return {**head, "spec": {"failurePolicy": "Fail", **spec}}
+
+
+def of_new_requests(who: str, what: str, pod_uid: str, annotations: Sequence[str]) -> dict[str, str]:
+    """What holds for the metadata of a new request for a pod, by message: nothing by which others act on it.
+
+    Annotations with a prefix of others pass, since admission plugins of a company may add them.
+    """
+    meta = "object.metadata"
+    pod = f"o.kind == {text(PODS.kind)} && {pod_uid}"
+    owners = f"{meta}.?ownerReferences.orValue([]).all(o, {pod} && !o.?blockOwnerDeletion.orValue(false))"
+    named = f"{meta}.?annotations.orValue({{}}).all(k, k in {listed(annotations)} || ({WITH_PREFIX}))"
+    return of_new(
+        {
+            f"{who} lets {what} belong to its pod only": owners,
+            f"{who} annotates {what} with {', '.join(annotations)} only": named,
+        }
+    )
+
+
+def of_new(validations: Mapping[str, str]) -> dict[str, str]:
+    """What must hold of an object that is created."""
+    return {message: f"request.operation != 'CREATE' || {holds}" for message, holds in validations.items()}
 
 
 def bound(policy: Obj, *, deny: bool = True, params: Obj | None = None) -> list[Obj]:
