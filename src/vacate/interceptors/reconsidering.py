@@ -43,7 +43,7 @@ MAX_PAUSE = 300
 Requests = Mapping[Dialect, Informer[EvictionRequest]]
 
 
-class Judge(Protocol):
+class DeclineReasons(Protocol):
     """Knows what interceptors of one kind decline for."""
 
     def declined_by(self, request: EvictionRequest) -> str:
@@ -54,10 +54,10 @@ class Judge(Protocol):
 
 
 def build(
-    name: str, deps: Dependencies, requests: Requests, judge: Judge, interceptors: Collection[str]
+    name: str, deps: Dependencies, requests: Requests, reasons: DeclineReasons, interceptors: Collection[str]
 ) -> Controller:
     """The controller for these interceptors, woken by requests; it looks at those that were declined."""
-    found = Reconsidering(deps, requests, judge, interceptors)
+    found = Reconsidering(deps, requests, reasons, interceptors)
     sources = [Source(one, when=found.concerns) for one in requests.values()]
     return Controller(name, found, sources, deps, workers=2)
 
@@ -74,16 +74,16 @@ class _Try:
 class Reconsidering:
     """Looks at the declined turns of one request; of several of that name, as two APIs may have them, of all.
 
-    It looks as long as the turn is declined, whatever the judge can tell by now: a request may be in the
+    It looks as long as the turn is declined, whatever is known of the reason by now: a request may be in the
     cache before the pod and the owners that tell whose it is.
     """
 
     def __init__(
-        self, deps: Dependencies, requests: Requests, judge: Judge, interceptors: Collection[str]
+        self, deps: Dependencies, requests: Requests, reasons: DeclineReasons, interceptors: Collection[str]
     ) -> None:
         self._deps = deps
         self._requests = requests
-        self._judge = judge
+        self._reasons = reasons
         self._interceptors = interceptors
         self._tries: dict[tuple[str, str], _Try] = {}  # by the pod's UID and the interceptor
 
@@ -103,14 +103,14 @@ class Reconsidering:
         # A manager that starts knows of no tries, and begins anew.
         self._tries = {which: one for which, one in self._tries.items() if now < after(one.at, 2 * MAX_PAUSE)}
         for request in declined:
-            name = self._judge.declined_by(request)
+            name = self._reasons.declined_by(request)
             refused = condition(request.status.conditions, declined_type(name)) if name else None
             if refused is None or refused.status != "True" or refused.last_transition_time is None:
                 continue
             which, since = (request.pod_uid, name), refused.last_transition_time
             in_vain = _in_vain(self._tries.get(which), refused.message, since)
             due = now >= after(since, min(PAUSE * 2**in_vain, MAX_PAUSE))
-            if due and await self._judge.would_help(request, now):
+            if due and await self._reasons.would_help(request, now):
                 self._tries[which] = _Try(now, refused.message, in_vain)
                 await self._take_back(request, name, now)
         return Later(now + LOOK_AGAIN)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from vacate.api.types import Node
 from vacate.api.types.nodemaintenance import (
@@ -66,17 +66,7 @@ def plan_maintenance(
     elif drains:
         turns = _turns(maintenance, rows, around)
         plan.starts = turns.starts
-        limit = limit_of(spec.max_nodes, len(rows))
-        drained = [name for name, row in rows.items() if row.phase in ACTIVE or name in turns.starts]
-        if len(drained) >= limit:
-            more = f" and {len(drained) - 1} more" if len(drained) > 1 else ""
-            waits = (
-                f"waits for its turn after {drained[0]}{more}: {counted(limit, 'node')} at a time (maxNodes)"
-            )
-            rows = {
-                name: _row(row, PENDING, message=waits) if row.phase == PENDING else row
-                for name, row in rows.items()
-            }
+        _tell_limit(rows, turns.starts, spec.max_nodes)
         if turns.held:
             plan.wake(now + TURN_RECHECK)
             held = from_turn(turns, len({one.node.metadata.name for one in around.others}))
@@ -178,6 +168,19 @@ def _turns(
     own = [there[name] for name, row in rows.items() if row.phase in ACTIVE and name in there]
     waiting = [there[name] for name, row in rows.items() if row.phase == PENDING and name in there]
     return next_turns(waiting, own, around.others, rules)
+
+
+def _tell_limit(rows: dict[str, NodeProgress], starts: Collection[str], max_nodes: int | str) -> None:
+    """Nodes that wait say for which one, where it is the limit of their own maintenance."""
+    limit = limit_of(max_nodes, len(rows))
+    drained = [name for name, row in rows.items() if row.phase in ACTIVE or name in starts]
+    if len(drained) < limit:
+        return
+    more = f" and {len(drained) - 1} more" if len(drained) > 1 else ""
+    waits = f"waits for its turn after {drained[0]}{more}: {counted(limit, 'node')} at a time (maxNodes)"
+    for name, row in rows.items():
+        if row.phase == PENDING:
+            rows[name] = _row(row, PENDING, message=waits)
 
 
 def _unknown(name: str) -> Blocker:

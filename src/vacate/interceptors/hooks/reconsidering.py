@@ -25,8 +25,8 @@ def build(deps: Dependencies) -> Controller:
         for one in OWN_DIALECTS
         if deps.gates.enabled(one.kind.gate)
     }
-    judge, ours = Naming(deps.client), (HOOKS_INTERCEPTOR,)
-    return reconsidering.build("declined-hooks", deps, requests, judge, ours)
+    reasons, ours = Naming(deps.client), (HOOKS_INTERCEPTOR,)
+    return reconsidering.build("declined-hooks", deps, requests, reasons, ours)
 
 
 class Naming:
