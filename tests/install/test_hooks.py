@@ -31,6 +31,8 @@ def test_it_has_an_account_and_rights_of_its_own() -> None:
         ("ClusterRoleBinding", "vacate-hooks"),
         ("Role", "vacate-hooks"),
         ("RoleBinding", "vacate-hooks"),
+        ("ValidatingAdmissionPolicy", "vacate-hooks-own-lease"),
+        ("ValidatingAdmissionPolicyBinding", "vacate-hooks-own-lease"),
         ("ClusterRole", "vacate-hooks-jobs"),
         ("ConfigMap", "vacate-hooks"),
         ("Deployment", "vacate-hooks"),

@@ -265,7 +265,8 @@ class Feed:
         worked = self.clock.monotonic()
         while True:
             stalled, now = self.stall() is not None, self.clock.monotonic()
-            if stalled or not self.snapshot().manager.text:
+            # A snapshot that is made too early would be what the first pages show.
+            if stalled or self._reading() or not self.snapshot().manager.text:
                 worked = now
             if not stalled:
                 self._unmanaged = now - worked >= _UNMANAGED_SECONDS
