@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from support.arms.arm import ANONYMOUS, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
 from support.arms.kube import KUBECONFIG, KubeArm
 from support.realcluster.crd_steps import complete
 from support.realcluster.definitions import installed, until
-from vacate.api.installednames import MANAGER, NODE_FENCER, SHUTDOWN_AGENT, WEBHOOK
+from vacate.api.installednames import MANAGER, NODE_FENCER, NODE_USERS, SHUTDOWN_AGENT, WEBHOOK
 from vacate.api.kinds import (
     DEPLOYMENTS,
     EVACUATIONS,
@@ -521,7 +522,8 @@ async def test_each_confined_write_has_rows() -> None:
     wanted = {(one.account, one.kind, one.subresource) for one in WRITES}
     untried = {one for one in wanted if any(one not in rows for rows in tried)}
     # Which others try with requests that are admitted and go on.
-    elsewhere = {(SHUTDOWN_AGENT, EVICTIONREQUESTS), (SHUTDOWN_AGENT, EVACUATIONS), (WEBHOOK, EVACUATIONS)}
+    nodes = itertools.product((SHUTDOWN_AGENT, NODE_USERS), (EVICTIONREQUESTS, EVACUATIONS))
+    elsewhere = {*nodes, (WEBHOOK, EVACUATIONS)}
     # adversary/test_lifecycle_requests.py, where that is served
     elsewhere |= {(one.account, one.kind) for one in WRITES if one.kind is LIFECYCLE_REQUESTS}
     assert untried == {(account, kind, "") for account, kind in elsewhere}

@@ -30,7 +30,7 @@ from support.realcluster.adversary import (
     refused,
 )
 from support.realcluster.audit import calls
-from vacate.api.installednames import NODE_PODS, NODE_REQUESTS, OWN_PODS, SHUTDOWN_AGENT
+from vacate.api.installednames import NODE_REQUESTS, OWN_PODS, SHUTDOWN_AGENT
 from vacate.api.installednames import OWN_NODE as POLICY
 from vacate.api.kinds import EVENTS, EVICTIONREQUESTS, NODES, PODS
 from vacate.api.nodeconditions import GRACEFUL_SHUTDOWN, SHUTDOWN_IN_PROGRESS, SHUTDOWN_TAINT
@@ -136,10 +136,10 @@ class TestNode:
         refused(who.change(dialect.kind, name, change))
         refused(who.delete(dialect.kind, name))
 
-    @held_by(NODE_PODS)
+    @held_by(POLICY, NODE_REQUESTS)
     @pytest.mark.parametrize("dialect", OWN_DIALECTS, ids=[one.name for one in OWN_DIALECTS])
     def test_removes_no_request_for_a_pod_of_another_node(self, site: Site, dialect: Dialect) -> None:
-        """Its interceptors would begin anew, as often as the node likes."""
+        """Its interceptors would begin anew, as often as the node likes. The policies about pods refuse it too."""
         name = site.active(PREPARE, dialect)["metadata"]["name"]
         for who in (site.node, site.agent):
             refused(who.delete(dialect.kind, name))
