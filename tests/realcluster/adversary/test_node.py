@@ -139,7 +139,7 @@ class TestNode:
     @held_by(POLICY, NODE_REQUESTS)
     @pytest.mark.parametrize("dialect", OWN_DIALECTS, ids=[one.name for one in OWN_DIALECTS])
     def test_removes_no_request_for_a_pod_of_another_node(self, site: Site, dialect: Dialect) -> None:
-        """Its interceptors would begin anew, as often as the node likes. Policies about pods refuse it, too."""
+        """Its interceptors would begin anew, as often as the node likes. Policies about pods refuse it."""
         name = site.active(PREPARE, dialect)["metadata"]["name"]
         for who in (site.node, site.agent):
             refused(who.delete(dialect.kind, name))
