@@ -48,8 +48,8 @@ class TestHooksToken:
         refused(site.hooks.delete(PODS, site.shared["metadata"]["name"]))
 
     @held_by(STATUS_AUTHORITY, alone=True)
-    def test_gives_no_turn_to_another_interceptor(self, site: Site) -> None:
-        change = {"status": {"activeInterceptorName": "mine.example.com"}}
+    def test_reports_no_refused_evictions(self, site: Site) -> None:
+        change = {"status": {"podEvictionStatus": {"failedAPIEvictionCounter": 7}}}
         name = site.active(PREPARE)["metadata"]["name"]
         refused(site.hooks.change(EVICTIONREQUESTS, name, change, sub="status"))
 
