@@ -46,10 +46,10 @@ Requests = Mapping[Dialect, Informer[EvictionRequest]]
 class DeclineReasons(Protocol):
     """Knows what interceptors of one kind decline for."""
 
-    def declined_by(self, request: EvictionRequest) -> str:
-        """The interceptor whose refusal keeps the pod unprepared; empty where there is none to take back."""
+    def declined_by(self, request: EvictionRequest, /) -> str:
+        """Which refusal, of the interceptors that declined, to take back; empty where that would not help."""
 
-    async def would_help(self, request: EvictionRequest, now: dt.datetime) -> bool:
+    async def would_help(self, request: EvictionRequest, now: dt.datetime, /) -> bool:
         """Whether it would not decline again, as far as can be known before its turn."""
 
 

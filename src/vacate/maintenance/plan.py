@@ -66,7 +66,7 @@ def plan_maintenance(
     elif drains:
         turns = _turns(maintenance, rows, around)
         plan.starts = turns.starts
-        _tell_limit(rows, turns.starts, spec.max_nodes)
+        _name_limit(rows, turns.starts, spec.max_nodes)
         if turns.held:
             plan.wake(now + TURN_RECHECK)
             held = from_turn(turns, len({one.node.metadata.name for one in around.others}))
@@ -170,7 +170,7 @@ def _turns(
     return next_turns(waiting, own, around.others, rules)
 
 
-def _tell_limit(rows: dict[str, NodeProgress], starts: Collection[str], max_nodes: int | str) -> None:
+def _name_limit(rows: dict[str, NodeProgress], starts: Collection[str], max_nodes: int | str) -> None:
     """Nodes that wait say for which one, where it is the limit of their own maintenance."""
     limit = limit_of(max_nodes, len(rows))
     drained = [name for name, row in rows.items() if row.phase in ACTIVE or name in starts]

@@ -12,7 +12,6 @@ from vacate.errors import NotFound
 from vacate.eviction.dialects.registry import OWN_DIALECTS
 from vacate.interceptors import reconsidering
 from vacate.interceptors.hooks.names import HOOKS_INTERCEPTOR, JOB, TARGET
-from vacate.interceptors.reconsidering import has_declined
 from vacate.runtime.controller import Controller
 from vacate.runtime.dependencies import Dependencies
 from vacate.sdk.turnstate import needs_preparation
@@ -35,9 +34,9 @@ class Naming:
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    def declined_by(self, request: EvictionRequest) -> str:
+    def declined_by(self, _request: EvictionRequest) -> str:
         """The one that there is."""
-        return HOOKS_INTERCEPTOR if has_declined(request, HOOKS_INTERCEPTOR) else ""
+        return HOOKS_INTERCEPTOR
 
     async def would_help(self, request: EvictionRequest, _now: dt.datetime) -> bool:
         """By the pod as the server has it: this process watches none."""

@@ -11,7 +11,6 @@ import datetime as dt
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.workloads import STATEFULSET_INTERCEPTOR
 from vacate.interceptors import reconsidering
-from vacate.interceptors.reconsidering import has_declined
 from vacate.interceptors.statefulset.decision import WaitState, decide
 from vacate.interceptors.statefulset.view import StatefulSetView
 from vacate.kube.statefulsets import is_rolling_out, max_unavailable, ordinal_of
@@ -32,9 +31,9 @@ class Queueing:
     def __init__(self, view: StatefulSetView) -> None:
         self._view = view
 
-    def declined_by(self, request: EvictionRequest) -> str:
+    def declined_by(self, _request: EvictionRequest) -> str:
         """The one that there is."""
-        return STATEFULSET_INTERCEPTOR if has_declined(request, STATEFULSET_INTERCEPTOR) else ""
+        return STATEFULSET_INTERCEPTOR
 
     async def would_help(self, request: EvictionRequest, now: dt.datetime) -> bool:
         """Whether the member would get its place in the queue, behind others or not."""

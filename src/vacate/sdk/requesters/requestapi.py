@@ -64,7 +64,7 @@ class RequestApi:
         return pod
 
     async def get(self, where: RequestKey) -> EvictionRequest | None:
-        """The request, if there is one; ConfigError where somebody has given its name to another one.
+        """The request, if there is one; ConfigError where another one has its name.
 
         Names in lifecycle.k8s.io are free for all who may create requests.
         """
