@@ -13,6 +13,7 @@ from vacate.api.events import WARNING
 from vacate.api.kinds import PODS
 from vacate.api.options import DeleteOptions
 from vacate.api.terminationreason import EVICTION
+from vacate.api.types.core import TERMINAL_PHASES
 from vacate.cache.reader import Reader
 from vacate.client.hedging import first_answer
 from vacate.errors import Conflict, NotFound
@@ -270,7 +271,8 @@ class PodReconciler:
     async def _write_status(self, held: PodWorker, now: dt.datetime) -> None:
         """Write what differs from the status that is known, and keep what the server answered.
 
-        Only upon the version that was read: a write that arrives late must not replace a newer status.
+        Only upon the version that was read: a write that arrives late must not replace a newer status. None
+        is newer than the end.
         """
         try:
             try:
@@ -288,11 +290,16 @@ class PodReconciler:
 
     async def _write_difference(self, held: PodWorker, now: dt.datetime) -> None:
         assert held.pod is not None
-        meta = held.pod.metadata
-        patch = pod_status_patch(held.pod.status, held.status(now), meta.uid)
+        meta, status = held.pod.metadata, held.status(now)
+        patch = pod_status_patch(held.pod.status, status, meta.uid)
         if patch is None:
             return
-        answer = await self._client.patch_status(PODS, meta.name, guarded(meta, patch), meta.namespace)
+        if status.get("phase") in TERMINAL_PHASES:
+            answer = await first_answer(
+                lambda: self._client.patch_status(PODS, meta.name, patch, meta.namespace)
+            )
+        else:
+            answer = await self._client.patch_status(PODS, meta.name, guarded(meta, patch), meta.namespace)
         held.pod = held.written = msgspec.convert(answer, AgentPod)
         self.status_written.set()
 
