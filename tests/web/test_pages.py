@@ -270,15 +270,17 @@ def test_without_the_script_a_page_reloads_and_that_of_an_action_does_not() -> N
 
 
 @pytest.mark.parametrize(
-    ("sentence", "moment"),
+    ("sentence", "moment", "form"),
     [
-        ("It times out by 23:55:10 UTC.", "2026-03-01T23:55:10Z"),
-        ("It times out by 00:05:00 UTC (in 15m).", "2026-03-02T00:05:00Z"),
-        ("At 2026-03-04 01:02:03 UTC, it ends.", "2026-03-04T01:02:03Z"),
+        ("It times out by 23:55:10 UTC.", "2026-03-01T23:55:10Z", "clock-s"),
+        ("It times out by 00:05:00 UTC (in 15m).", "2026-03-02T00:05:00Z", "clock-s"),
+        ("It times out by 2026-03-02 00:05:00 UTC (in 15m).", "2026-03-02T00:05:00Z", "clock-s"),
+        ("At 2026-03-04 01:02:03 UTC, it ends.", "2026-03-04T01:02:03Z", "whole"),
     ],
 )
-def test_times_in_sentences_are_those_of_the_reader(sentence: str, moment: str) -> None:
+def test_times_in_sentences_are_those_of_the_reader(sentence: str, moment: str, form: str) -> None:
     shown = to_html(el("p", "", local_times(sentence, NOW)))
+    assert f'data-t="{form}"' in shown
     assert f'datetime="{moment}"' in shown
     assert "UTC." not in shown
     assert "UTC " not in shown.partition("</time>")[2]

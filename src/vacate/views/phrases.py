@@ -29,9 +29,14 @@ def ahead(moment: dt.datetime, now: dt.datetime) -> str:
     """`in 5m (at 10:05:00 UTC)`, with the day where it is another."""
     if moment - now < _SECOND:
         return "now"
+    return f"in {span(moment - now)} (at {at(moment, now)})"
+
+
+def at(moment: dt.datetime, now: dt.datetime) -> str:
+    """`10:05:00 UTC`, with the day where it is another."""
     utc = moment.astimezone(dt.UTC)
     form = "%H:%M:%S" if utc.date() == now.astimezone(dt.UTC).date() else "%Y-%m-%d %H:%M:%S"
-    return f"in {span(moment - now)} (at {utc.strftime(form)} UTC)"
+    return f"{utc.strftime(form)} UTC"
 
 
 def command_line(program: str, *words: str) -> str:

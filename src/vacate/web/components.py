@@ -109,6 +109,10 @@ def clock(moment: dt.datetime, *, seconds: bool = False) -> Element:
 _UTC = re.compile(r"(?:(\d{4}-\d\d-\d\d) )?([01]\d|2[0-3]):([0-5]\d):([0-5]\d) UTC\b")
 
 
+_NEAR = dt.timedelta(hours=12)
+"""The day of what is nearer is known without naming it, also past midnight."""
+
+
 def local_times(text: str, now: dt.datetime) -> list[Child]:
     """A sentence of the commands, which name times in UTC: here they are those of the reader's zone."""
     made: list[Child] = []
@@ -123,9 +127,11 @@ def local_times(text: str, now: dt.datetime) -> list[Child]:
         if not found[1]:  # what is said without its day is near
             near = (moment + dt.timedelta(days=days) for days in (-1, 0, 1))
             moment = min(near, key=lambda one: abs(one - now))
-        whole = f"{local(moment):%Y-%m-%d %H:%M:%S %Z}"
         made.append(text[place : found.start()])
-        made.append(_time(moment, "whole", whole) if found[1] else clock(moment, seconds=True))
+        if abs(moment - now) < _NEAR:
+            made.append(clock(moment, seconds=True))
+        else:
+            made.append(_time(moment, "whole", f"{local(moment):%Y-%m-%d %H:%M:%S %Z}"))
         place = found.end()
     return [*made, text[place:]]
 

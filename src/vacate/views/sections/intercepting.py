@@ -18,7 +18,7 @@ from vacate.eviction.model import Assign, Hold, Stage, Turn
 from vacate.eviction.records.history import TurnResult
 from vacate.eviction.records.reader import has_responded
 from vacate.views.model import ExplanationInput, Section
-from vacate.views.phrases import ago, ahead, sentence, span
+from vacate.views.phrases import ago, ahead, at, sentence, span
 from vacate.views.remedies import (
     cancellation,
     decide_on_failure,
@@ -164,13 +164,7 @@ def _message(inputs: ExplanationInput) -> tuple[str, ...]:
 
 def _no_heartbeat(responded: bool, until: dt.datetime | None, now: dt.datetime) -> str:
     missed = "sends no further heartbeat" if responded else "sends no heartbeat"
-    return missed if until is None else f"{missed} by {_time(until, now)}"
-
-
-def _time(until: dt.datetime, now: dt.datetime) -> str:
-    utc = until.astimezone(dt.UTC)
-    form = "%H:%M:%S" if utc.date() == now.astimezone(dt.UTC).date() else "%Y-%m-%d %H:%M:%S"
-    return f"{utc.strftime(form)} UTC (in {span(until - now)})"
+    return missed if until is None else f"{missed} by {at(until, now)} (in {span(until - now)})"
 
 
 def _then(inputs: ExplanationInput) -> str:
