@@ -301,6 +301,10 @@ class Timeout(ApiError):
     default_reason = "Timeout"
 
 
+TRANSIENT_ERRORS = (TransportError, ServiceUnavailable, Timeout, TooManyRequests)
+"""What may go away by itself: the same request can be answered a moment later."""
+
+
 _DENIED = "denied the request"
 _NOT_REFUSALS = (
     NotFound,

@@ -15,11 +15,21 @@ from vacate.api.objects import Obj
 from vacate.api.status import to_status
 from vacate.cli.main import cli
 from vacate.client.client import Client
+from vacate.client.codec import loads
 from vacate.clock import SystemClock
 from vacate.embedded.apiserver.discovery import VERSION
 from vacate.embedded.apiserver.inprocess import InProcessTransport
 from vacate.entropy import system_entropy
-from vacate.errors import ApiError, ConfigError, Forbidden, NotFound, TransportError
+from vacate.errors import (
+    ApiError,
+    ConfigError,
+    Forbidden,
+    NotFound,
+    ServiceUnavailable,
+    Timeout,
+    TooManyRequests,
+    TransportError,
+)
 from vacate.install import Monitoring, Settings, objects
 from vacate.install.apply.installer import Installer
 from vacate.install.apply.preflight import (
@@ -30,6 +40,8 @@ from vacate.install.apply.preflight import (
     waiting_rights,
 )
 from vacate.install.apply.uninstaller import Uninstaller
+from vacate.install.objectkinds import shown
+from vacate.sim.run import Sim, run_sim
 from vacate.wire.message import Request, Response
 
 pytestmark = pytest.mark.unit
@@ -175,3 +187,34 @@ def test_a_server_that_is_not_there_is_one_clear_error(command: str, tmp_path: P
     assert isinstance(result.exception, TransportError)
     assert f"127.0.0.1:{port}" in str(result.exception)
     assert result.output == ""
+
+
+@pytest.mark.parametrize("error", [Timeout, ServiceUnavailable, TooManyRequests])
+@pytest.mark.parametrize("times", [1, 1000])
+def test_a_busy_server_is_asked_again_for_a_minute(error: type[ApiError], times: int) -> None:
+    account = next(one for one in objects(Settings()) if one["kind"] == "ServiceAccount")
+    refused = 0
+
+    def answer(request: Request) -> Obj:
+        nonlocal refused
+        if refused < times and request.method == "PATCH":
+            refused += 1
+            raise error("busy")
+        if request.method == "GET":
+            raise NotFound("there is none")
+        return loads(request.body)
+
+    async def main(sim: Sim) -> None:
+        lines: list[str] = []
+        installer = Installer(client_of(answer)[0], sim.clock, sim.entropy, lines.append)
+        began = sim.clock.monotonic()
+        if times == 1:
+            await installer.apply([account])
+            assert lines == [f"{shown(account)} created"]
+        else:
+            with pytest.raises(error):
+                await installer.apply([account])
+            assert lines == []
+        assert sim.clock.monotonic() - began < 65.0
+
+    run_sim(main, 1)

@@ -13,15 +13,7 @@ from vacate.api.kinds import EVENTS
 from vacate.client.client import Client
 from vacate.clock import Clock
 from vacate.entropy import Entropy
-from vacate.errors import (
-    AlreadyExists,
-    ApiError,
-    NotFound,
-    ServiceUnavailable,
-    Timeout,
-    TooManyRequests,
-    TransportError,
-)
+from vacate.errors import TRANSIENT_ERRORS, AlreadyExists, ApiError, NotFound
 from vacate.runtime.eventcorrelator import CorrelatedEvent, Correlator
 from vacate.runtime.leaderelection import LeadershipLost
 
@@ -33,8 +25,6 @@ FIRST_PAUSE = 1.0
 MAX_PAUSE = 10.0
 SHUTDOWN_FLUSH_SECONDS = 2.0
 """Seconds that a stop waits for notes to be written."""
-
-_TRANSIENT_ERRORS = (TransportError, ServiceUnavailable, Timeout, TooManyRequests)
 
 
 class EventRecorder:
@@ -115,7 +105,7 @@ class EventRecorder:
         for attempt in range(ATTEMPTS):
             try:
                 await self._send(event)
-            except _TRANSIENT_ERRORS as error:
+            except TRANSIENT_ERRORS as error:
                 log.debug("event %s: %s", event.name, error)
                 self._settled.set()
                 await self._clock.sleep(self._pause(attempt))

@@ -20,7 +20,7 @@ from vacate.errors import VacateError
 from vacate.install.apply import preflight
 from vacate.install.apply.inventory import Inventory, line_of, object_of
 from vacate.install.apply.lock import alone, unchecked
-from vacate.install.apply.polling import wait_until
+from vacate.install.apply.polling import answer_of, wait_until
 from vacate.install.apply.pruner import Pruner
 from vacate.install.apply.requests import applied, counted_objects, existing
 from vacate.install.objectkinds import DEFINITIONS, kind_of, shown
@@ -108,8 +108,8 @@ class Installer:
         await preflight.require_one_place(client, namespace)
 
     async def _apply(self, obj: Obj) -> None:
-        before = await existing(self._client, obj)
-        after = await applied(self._client, obj)
+        before = await answer_of(lambda: existing(self._client, obj), self._clock)
+        after = await answer_of(lambda: applied(self._client, obj), self._clock)
         self._report(f"{shown(obj)} {outcome(before, after)}")
 
     async def _make(self, namespace: Obj) -> None:
