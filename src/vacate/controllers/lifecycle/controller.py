@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from vacate.api.events import WARNING, EventNote, regarding
-from vacate.api.kinds import LIFECYCLE_EVICTIONS, LIFECYCLE_REQUESTS, PODS
+from vacate.api.kinds import LIFECYCLE_EVICTIONS, LIFECYCLE_REQUESTS, PODS, Kind
 from vacate.api.objects import Obj, dig
 from vacate.api.times import EARLIEST
 from vacate.api.types.core import Pod
@@ -21,6 +21,7 @@ from vacate.api.types.evictionrequest import (
     Requester,
 )
 from vacate.api.types.lifecycle import EVICTOR, LifecycleRequest, Reason
+from vacate.api.types.meta import ObjectMeta
 from vacate.client.requests import STRATEGIC_PATCH
 from vacate.controllers.lifecycle.givingway import Yielding
 from vacate.errors import AlreadyExists, Conflict, NotFound
@@ -233,7 +234,7 @@ class Targets:
             return ""
         if requesters != status.requesters:
             listed = [{"name": one.name, "intent": one.intent} for one in requesters]
-            await self._write(eviction, {"requesters": listed})
+            await self._write(LIFECYCLE_EVICTIONS, eviction.metadata, {"requesters": listed})
             return ""  # the version has changed; the informer brings it
         if change := metadata_change(eviction, requests):
             meta = eviction.metadata
@@ -256,7 +257,7 @@ class Targets:
             return why
         requesters = requesters_of((), requests)
         status = first_status(meta.generation, dict(listed_responders(pod)), requesters, now)
-        await self._write(eviction, status)
+        await self._write(LIFECYCLE_EVICTIONS, meta, status)
         first = status["targetResponders"][0]["name"]
         if first in dict(listed_responders(pod)):
             named = [Requester(name=one.name) for one in requesters]
@@ -278,7 +279,8 @@ class Targets:
         return waits_for_other(eviction, Assign("", Turn.FIRST), found, pod, at)
 
     async def _fail(self, eviction: LifecycleRecord, reason: Reason, message: str) -> None:
-        await self._write(eviction, failed_status(eviction, reason, message, self._deps.clock.now()))
+        status = failed_status(eviction, reason, message, self._deps.clock.now())
+        await self._write(LIFECYCLE_EVICTIONS, eviction.metadata, status)
         note = EventNote(regarding(LIFECYCLE_EVICTIONS, eviction), WARNING, "EvictionInvalid", message)
         self._deps.recorder.record(note)
 
@@ -300,45 +302,26 @@ class Targets:
         change, meta = request_status(request, conditions), request.metadata
         if change is None or meta.deletion_timestamp is not None:
             return False
-        await self._deps.client.patch(
-            LIFECYCLE_REQUESTS,
-            meta.name,
-            guarded(meta, {"status": change}),
-            meta.namespace,
-            patch_type=STRATEGIC_PATCH,
-            subresource="status",
-        )
+        await self._write(LIFECYCLE_REQUESTS, meta, change)
         return True
 
-    async def _write(self, eviction: LifecycleRecord, status: Obj) -> None:
-        meta = eviction.metadata
+    async def _write(self, kind: Kind, meta: ObjectMeta, status: Obj) -> None:
+        change = guarded(meta, {"status": status})
         await self._deps.client.patch(
-            LIFECYCLE_EVICTIONS,
-            meta.name,
-            guarded(meta, {"status": status}),
-            meta.namespace,
-            patch_type=STRATEGIC_PATCH,
-            subresource="status",
+            kind, meta.name, change, meta.namespace, patch_type=STRATEGIC_PATCH, subresource="status"
         )
 
     async def _pod(self, namespace: str, ref: LocalPodReference | None) -> tuple[Obj | None, str]:
         """The pod to evict, from the server itself, or why there is none."""
         if ref is None:
             return None, "No pod is named."
-        pod = await self._read(namespace, ref.name)
-        if pod is None:
+        try:
+            pod = await self._deps.client.get(PODS, ref.name, namespace)
+        except NotFound:
             return None, f"Pod {ref.name} does not exist."
         if dig(pod, "metadata", "uid") != ref.uid:
             return None, f"Pod {ref.name} is another one: its UID is {dig(pod, 'metadata', 'uid')}."
         if dig(pod, "spec", "schedulingGroup"):
-            return (
-                None,
-                f"Pod {ref.name} belongs to a scheduling group, whose pods cannot be evicted one by one.",
-            )
+            why = "belongs to a scheduling group, whose pods cannot be evicted one by one"
+            return None, f"Pod {ref.name} {why}."
         return pod, ""
-
-    async def _read(self, namespace: str, name: str) -> Obj | None:
-        try:
-            return await self._deps.client.get(PODS, name, namespace)
-        except NotFound:
-            return None
