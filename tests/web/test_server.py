@@ -436,6 +436,7 @@ class Stopped(SystemClock):
     [
         (0.0, 1, 0.2), (0.01, 1, 0.2), (0.1, 1, 0.4), (3.0, 1, 0.6),  # one is made again within a second
         (0.01, 10, 0.2), (0.1, 10, 1.8), (0.1, 100, 19.8),  # many leave half of the time
+        (10.0, 2, 0.6), (60.0, 10, 5.4),  # the program was stopped meanwhile
     ],
 )  # fmt: skip
 def test_pages_leave_time_for_others(spent: float, tabs: int, pause: float) -> None:
