@@ -343,7 +343,7 @@ async def _at_once(cluster: _Program, program: _Program, drains: _Stream) -> str
     program.process.send_signal(signal.SIGSTOP)
     try:
         count = float(await cluster.ask(f"burst {BURST_SECONDS:g}")) * BURST_SECONDS
-        mark = f"at-once-{count:.0f}"
+        mark = f"at-once-{time.monotonic_ns()}"  # another one each time
         drains.want(mark)
         await cluster.ask(f"mark {mark}")
     finally:

@@ -32,7 +32,7 @@ from vacate.api.kinds import (
     STATEFULSETS,
     Kind,
 )
-from vacate.api.objects import Obj
+from vacate.api.objects import Obj, dig
 from vacate.api.times import format_time
 from vacate.api.types import Pod
 from vacate.api.types.evictionrequest import EvictionRequest
@@ -481,8 +481,13 @@ async def _silent_responder(place: Place) -> None:
     await place.client.create(LIFECYCLE_REQUESTS, body, place.namespace)
 
 
+async def _begun(place: Place) -> Obj | None:
+    found = (await place.client.list(LIFECYCLE_EVICTIONS, place.namespace)).items
+    return next((one for one in found if dig(one, "status", "responders")), None)
+
+
 async def _complete_response(place: Place) -> None:
-    (one,) = (await place.client.list(LIFECYCLE_EVICTIONS, place.namespace)).items
+    one = await place.until(lambda: _begun(place), "the first turn has begun", place.setup_seconds)
     probe = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "now"}}
     now = (await place.client.create(CONFIGMAPS, probe, place.namespace))["metadata"]["creationTimestamp"]
     done = {"status": {"responders": [{"name": RESPONDER, "completionTime": now}]}}
