@@ -42,7 +42,7 @@ _SHARE_OF_TIME, _MAX_PAUSE_SECONDS = 4.0, 0.6
 often enough for a change to be on it within a second."""
 
 _SHARE_OF_TABS = 2.0  # many tabs together take half of the time, however long that makes each of them wait
-_LONGEST_SECONDS = 0.3
+_MAX_SPENT_SECONDS = 0.3
 """What seems to take longer was not made all the time: its reader is slow, or the program was stopped."""
 
 _VISITOR: ContextVar[Visitor] = ContextVar("visitor")  # whose request it is
@@ -253,7 +253,7 @@ async def _say_alive(out: web.StreamResponse, site: Site) -> None:
 
 def pause_after(spent: float, tabs: int) -> float:
     """For how many seconds a page is not made again after it took so long, beside the other tabs."""
-    spent = min(spent, _LONGEST_SECONDS)
+    spent = min(spent, _MAX_SPENT_SECONDS)
     own = max(_COALESCE_SECONDS, min(_SHARE_OF_TIME * spent, _MAX_PAUSE_SECONDS))
     return max(own, _SHARE_OF_TABS * spent * (tabs - 1))
 
