@@ -116,6 +116,7 @@ class NodeAgent:
             SHUTDOWN_REQUESTER,
             self.settings.dialect,
         )
+        self.pods.may_start = False
         pods = AgentPods(self.pods, self._requests)
         self.shutdown = ShutdownManager(
             self.settings.shutdown,
@@ -139,7 +140,8 @@ class NodeAgent:
             self._deps.recorder.record(shutdown_event(self.settings.name, state))
         elif marks == self._node.marks or (state.problem == ManagerState().problem and not state.active):
             return  # nothing new, or nobody knows yet
-        self.pods.shutting_down = self._node.shutting_down = state.active
+        self._node.shutting_down = state.active
+        self.pods.node_goes_down(active=state.active)
         self._node.marks = marks
         self._nodes.queue.add(Key("", self.settings.name))
 

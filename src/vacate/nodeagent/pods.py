@@ -27,7 +27,7 @@ from vacate.nodeagent.podworker import PodWorker, newer
 from vacate.nodeagent.recovery import CONTAINER, NAMESPACE, POD, UID, adopt_runs, adopt_status, run_of
 from vacate.nodeagent.runtime.protocol import ContainerRuntime, ContainerState
 from vacate.nodeagent.settings import TAINT, AgentSettings
-from vacate.nodeagent.status import DEADLINE, REJECTED, Addresses, phase_when_stopped
+from vacate.nodeagent.status import DEADLINE, REJECTED, SHUTDOWN, Addresses, phase_when_stopped
 from vacate.nodeagent.view import AgentPod
 from vacate.nodeagent.volumes.inuse import VolumesInUse
 from vacate.nodeagent.volumes.manager import PodVolumes
@@ -75,6 +75,7 @@ class PodReconciler:
         self.queue: Queue[Key] | None = None
         self.ours: Callable[[], bool] = lambda: True  # whether the Node is still this agent's
         self.shutting_down = False  # the node goes down: pods that come now are rejected
+        self.may_start = True  # not while nobody knows which containers ended because the node goes down
         self.changed: Callable[[], None] = lambda: None  # called when a container has ended
         self.status_written = asyncio.Event()  # set by each write
         self._abandoned = False
@@ -145,6 +146,17 @@ class PodReconciler:
         """The shutdown is off: pods that were not asked to end yet go on as if nothing had been."""
         for held in self._held.values():
             held.spare()
+
+    def node_goes_down(self, *, active: bool) -> None:
+        """Whether it does, as logind says. An agent that comes up meanwhile starts nothing until that is off.
+
+        Its records may be lost, and then what has ended in this shutdown looks as if it had to run again.
+        """
+        self.shutting_down = active
+        if not self.may_start:
+            self.may_start = not active
+            for held in self._held.values():
+                self._add(held.key)
 
     def _asking(self, held: PodWorker) -> Callable[[], Awaitable[None]]:
         async def ask() -> None:
@@ -226,6 +238,10 @@ class PodReconciler:
         idle = (self._refuse(held) or held.rejected) and not held.pod.deleting
         steps = PodPlan() if idle else plan(held.pod, held.progress, now, terminating=held.ending)
         held.phase = held.phase or steps.phase
+        if steps.start and not self.may_start:
+            steps.start = []
+            if self.shutting_down and not held.progress.busy:  # it has ended, or ends as it is
+                held.order(0.0, 0.0, SHUTDOWN, self._asking(held))
         for name in steps.start:
             self.containers.start(held, name)
         for name in steps.stop:

@@ -8,7 +8,9 @@ interceptors have their time, buckets keep their order, and no status is lost, a
 from __future__ import annotations
 
 import datetime as dt
+import errno
 import itertools
+import signal
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,9 @@ from support.effort import THOROUGH
 from support.simulated.shutdown_checks import boot, check, gone, names
 from support.simulated.shutdown_node import ALONE, BESIDE, BUCKET_SECONDS, KINDS, NODE, Place, simulate
 from vacate.api.objects import dig
+from vacate.nodeagent import podrecord
+from vacate.nodeagent.shutdown import record
+from vacate.sim.faults.transport import Fault
 
 pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=3, each=2)]
 
@@ -153,6 +158,59 @@ def test_with_a_shutdown_agent_nothing_is_skipped_repeated_or_lost(
 
     buckets, disturbed = BUCKETS[bucket]
     simulate(body, tmp_path, buckets, number if seed is None else seed, disturbed, subject)
+
+
+@pytest.mark.parametrize("before", ["turn", "preStop begins", "SIGTERM", "SIGKILL", "ended"])
+@pytest.mark.parametrize("disk", ["cut", "full"])
+def test_without_its_records_an_agent_goes_on_by_what_runs(
+    disk: str, before: str, tmp_path: Path, seed: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, *_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    async def body(place: Place) -> None:
+        clock, began = place.sim.clock, place.sim.clock.monotonic()
+        if before == "SIGKILL":
+            place.machine.stop_seconds = lambda: 2 * BUCKET_SECONDS
+        if disk == "full":
+            for module in (podrecord, record):
+                monkeypatch.setattr(module, "write_private", full)
+        if before == "ended":  # and not reported
+            place.fault = lambda one: Fault(lost=one.method == "PATCH")
+        place.logind.power_off()
+        await place.until(before)
+        await clock.sleep(place.entropy.uniform(0.0, 0.1))
+        away = clock.monotonic()
+        await place.kill()
+        place.away = False
+        for path in place.folder.rglob("*"):
+            if disk == "cut" and path.name in (podrecord.FILE, record.FILE):
+                path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+        await place.start(wait=False)
+        place.absent.append((away, clock.monotonic()))
+        while place.logind.off_at is None:
+            await clock.sleep(0.1)
+        check(place, began, late=AWAY_SECONDS, sure=True, prepared=False)
+        monkeypatch.undo()
+        await boot(place)
+
+    simulate(body, tmp_path, 1, 7 if seed is None else seed)
+
+
+@pytest.mark.parametrize("away", [False, True], ids=["well", "no logind"])
+def test_what_ended_without_a_shutdown_runs_again(away: bool, tmp_path: Path, seed: int | None) -> None:
+    async def body(place: Place) -> None:
+        await place.kill()
+        place.machine.signal(f"{place.uids['plain-0']}.main.0", signal.SIGKILL)
+        place.logind.away = away
+        began = place.sim.clock.monotonic()
+        await place.start()
+        await place.world.until(
+            lambda: f"{place.uids['plain-0']}.main.1" in [one.id for one in place.machine.living]
+        )
+        assert place.sim.clock.monotonic() - began < 3.0
+
+    simulate(body, tmp_path, 1, 7 if seed is None else seed)
 
 
 @pytest.mark.parametrize("number", [7, 8])
