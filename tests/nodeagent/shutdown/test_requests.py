@@ -251,11 +251,13 @@ async def test_what_an_earlier_agent_requested_is_withdrawn_when_the_server_is_b
 ) -> None:
     monkeypatch.setattr(module, "FIRST_RETRY_SECONDS", 0.02)
     await cluster.bind()
+    patches = list[Request]()
+    cluster.wire.hold = lambda one: patches.append(one) if one.method == "PATCH" else None
     first = cluster.requests()
     first.request(await cluster.run_pod("db"), 60.0, cluster.fail)
 
     async def is_asked() -> bool:
-        return await cluster.asked() == {"db": [OWN]}
+        return bool(patches) and await cluster.asked() == {"db": [OWN]}
 
     await eventually(is_asked)
     await first.aclose()
@@ -270,6 +272,9 @@ async def test_what_an_earlier_agent_requested_is_withdrawn_when_the_server_is_b
         return await cluster.asked() == {"db": []}
 
     await eventually(is_withdrawn)
+    await cluster.wire.send(patches[0])  # a copy of it that is stored late
+    (left,) = (await cluster.admin.list(EVICTIONREQUESTS, "default")).items
+    assert SHUTDOWN_DEADLINE not in left["metadata"].get("annotations", {})
     await second.aclose()
 
 

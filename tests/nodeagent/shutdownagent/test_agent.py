@@ -19,7 +19,7 @@ from vacate.api.times import format_time
 from vacate.client.client import Client
 from vacate.clock import SystemClock
 from vacate.embedded.apiserver.inprocess import InProcessTransport
-from vacate.embedded.bootstrap.identities import controller, node
+from vacate.embedded.bootstrap.identities import ADMIN, controller, node
 from vacate.errors import ConfigError, Conflict
 from vacate.nodeagent.shutdown.buckets import Bucket
 from vacate.nodeagent.shutdown.config import ShutdownConfig
@@ -371,8 +371,15 @@ async def test_a_pod_that_was_marked_and_not_deleted_when_the_shutdown_is_cancel
     def is_marked(pod: Obj) -> bool:
         return any(one["type"] == "DisruptionTarget" for one in pod["status"]["conditions"])
 
+    marking = list[Request]()
+
+    def fails(request: Request) -> bool:
+        if b"DisruptionTarget" in request.body:
+            marking.append(request)
+        return request.method == "DELETE"
+
     web = await run_pod(here.place, "web", WAITS, terminationGracePeriodSeconds=60)
-    here.fails = lambda request: request.method == "DELETE"
+    here.fails = fails
     async with here.running():
         await eventually(lambda: here.logind.held() == [True])
         here.logind.power_off()
@@ -381,6 +388,8 @@ async def test_a_pod_that_was_marked_and_not_deleted_when_the_shutdown_is_cancel
         spared = await here.place.until("web", lambda one: not is_marked(one))
         assert not is_deleted(spared)
         assert ready(spared)
+        await InProcessTransport(here.place.server, ADMIN).send(marking[0])  # a copy that is stored late
+        assert not is_marked(await here.place.client.get(PODS, "web", "default"))
         here.fails = lambda _: False
         await eventually(lambda: here.logind.held() == [False, True])
         here.logind.power_off()

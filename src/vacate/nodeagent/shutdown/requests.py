@@ -16,12 +16,13 @@ from vacate.client.client import Client
 from vacate.client.hedging import HEDGE_AFTER_SECONDS, first_answer
 from vacate.clock import Clock
 from vacate.entropy import Entropy
-from vacate.errors import ApiError, Forbidden, NotFound, TransportError, VacateError
+from vacate.errors import ApiError, Conflict, Forbidden, NotFound, TransportError, VacateError
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
 from vacate.eviction.dialects.registry import DIALECTS, OWN_DIALECTS, dialect_of
 from vacate.eviction.requesternames import fitted_requester
+from vacate.kube.patches import guarded
 from vacate.nodeagent.shutdown.buckets import ShutdownPod
 from vacate.runtime.dependencies import InformerFactory
 from vacate.runtime.podrequests import read_process
@@ -133,9 +134,14 @@ class ShutdownRequests:
 
     async def _ask(self, pod: ShutdownPod, at: str, made: list[EvictionRequest]) -> EvictionRequest:
         reason = f"node {self._node} is shutting down; the pod is terminated at {at}"
-        made.append(await self._make(pod, reason))
-        await self._annotate(made[-1], at)
-        return made[-1]
+        while True:
+            made.append(await self._make(pod, reason))
+            try:
+                await self._annotate(made[-1], at)
+                return made[-1]
+            except Conflict as error:  # its interceptors are at work already
+                if error.is_refusal:
+                    raise
 
     async def _withdraw_all(self, made: list[asyncio.Task[None]]) -> None:
         for task in made:
@@ -227,9 +233,9 @@ class ShutdownRequests:
         return await read_process(self._client, dialect, ended.namespace, ended.uid, ended.responder)
 
     async def _annotate(self, request: EvictionRequest, deadline: str | None) -> None:
-        meta = request.metadata
-        change = {"metadata": {"uid": meta.uid, "annotations": {SHUTDOWN_DEADLINE: deadline}}}
-        await self._client.patch(request.kind, meta.name, change, meta.namespace)
+        """Only upon the version that was read: a copy that arrives late must not name an old deadline."""
+        meta, change = request.metadata, {"metadata": {"annotations": {SHUTDOWN_DEADLINE: deadline}}}
+        await self._client.patch(request.kind, meta.name, guarded(meta, change), meta.namespace)
 
     async def _withdraw(self, request: EvictionRequest) -> None:
         key = f"{request.metadata.namespace}/{request.pod_name or request.metadata.name}"

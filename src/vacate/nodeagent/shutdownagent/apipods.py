@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from vacate.api.kinds import PODS
+from vacate.api.objects import Obj
 from vacate.api.options import DeleteOptions
 from vacate.api.terminationreason import EVICTION
 from vacate.api.types.meta import ObjectMeta
@@ -260,13 +261,24 @@ class ApiPods:
             return
         if _is_marked(found):
             return  # by an attempt before this one
-        target = disruption_target(found, SHUTDOWN.message, self._clock.now())
-        change = {"metadata": {"uid": held.uid}, "status": {"conditions": [target]}}
         try:
             async with asyncio.timeout(MARK_SECONDS):
-                await self._client.patch_status(PODS, key.name, change, key.namespace)
+                try:
+                    await self._write_mark(found, self._mark(found))
+                except Conflict:
+                    found = await self._client.get(PODS, key.name, key.namespace, into=AgentPod)
+                    if found.metadata.uid == held.uid:
+                        await self._write_mark(found, self._mark(found))
         except (VacateError, OSError) as error:
             log.info("pod %s has no condition DisruptionTarget: %s", key, str(error) or type(error).__name__)
+
+    def _mark(self, pod: AgentPod) -> Obj:
+        return disruption_target(pod, SHUTDOWN.message, self._clock.now())
+
+    async def _write_mark(self, found: AgentPod, mark: Obj) -> None:
+        """Only upon the version that was read: a copy that arrives late must not mark a pod spared since."""
+        meta, change = found.metadata, {"status": {"conditions": [mark]}}
+        await self._client.patch_status(PODS, meta.name, guarded(meta, change), meta.namespace)
 
     def _is_left_marked(self, held: RecordedPod) -> bool:
         """Whether it has the mark of a shutdown that does not end it; a kubelet's own marks are its own."""
@@ -291,11 +303,9 @@ class ApiPods:
             await self._clock.sleep(RETRY_SECONDS)
 
     async def _remove_mark(self, held: RecordedPod) -> None:
-        key, gone = held.key, {"type": DISRUPTION_TARGET, "$patch": "delete"}
-        found = await self._client.get(PODS, key.name, key.namespace, into=AgentPod)
+        found = await self._client.get(PODS, held.key.name, held.key.namespace, into=AgentPod)
         if found.metadata.uid == held.uid and not found.deleting and _is_marked(found):
-            change = guarded(found.metadata, {"status": {"conditions": [gone]}})
-            await self._client.patch_status(PODS, key.name, change, key.namespace)
+            await self._write_mark(found, {"type": DISRUPTION_TARGET, "$patch": "delete"})
 
 
 def whole_seconds(left: float) -> int:
