@@ -60,14 +60,7 @@ class NodeAgent:
         self._reader = pods.reader
         boot = boot or boot_id()
         self.pods = PodReconciler(deps, pods.reader, runtime, settings, boot)
-        node = self._node = NodeReconciler(
-            deps,
-            nodes.reader,
-            settings,
-            runtime.name,
-            boot,
-            self.pods,
-        )
+        node = self._node = NodeReconciler(deps, nodes.reader, settings, runtime.name, boot, self.pods)
         self.pods.ours = lambda: not node.foreign
         retry = Backoff[Key](longest=_MAX_RETRY)
         self._pods = Controller("pods", self.pods, [Source(pods)], deps, workers=_WORKERS, backoff=retry)

@@ -6,6 +6,7 @@ import datetime as dt
 import logging
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from vacate.api.kinds import LEASES, NODES, PODS
 from vacate.api.objects import Obj, dig
@@ -40,41 +41,31 @@ _RECHECK_INTERVAL = dt.timedelta(seconds=2)
 _NAMED = 3
 
 
+@dataclass(eq=False)
 class NodeReconciler:
     """The node is there, well, and holds its lease."""
 
-    def __init__(
-        self,
-        deps: Dependencies,
-        nodes: Reader[Node],
-        settings: AgentSettings,
-        runtime: str,
-        boot: str,
-        pods: PodReconciler,
-    ) -> None:
-        self._client = deps.client
-        self._clock = deps.clock
-        self._entropy = deps.entropy
-        self._nodes = nodes
-        self._settings = settings
-        self._runtime = runtime
-        self._boot = boot
-        self._pods = pods
-        self.leased = False
-        self._described = False  # whether this agent has described the machine anew
-        self.shutting_down = False  # the node is not ready then; its lease is renewed all the same
-        self.marks: Marks | None = None  # whether it would terminate its pods in order; None: not asked to
-        self.pressures: frozenset[str] = frozenset()  # conditions of the node that are True
-        self.foreign = False  # whether the Node of our name belongs to another agent or kubelet now
-        self._identity = ""
-        self._answered = False  # whether the server has had a Node of our name, so that it knows nodes
+    deps: Dependencies
+    nodes: Reader[Node]
+    settings: AgentSettings
+    runtime: str
+    boot: str
+    pods: PodReconciler
+    leased: bool = False
+    shutting_down: bool = False  # the node is not ready then; its lease is renewed all the same
+    marks: Marks | None = None  # whether it would terminate its pods in order; None: not asked to
+    pressures: frozenset[str] = frozenset()  # conditions of the node that are True
+    foreign: bool = False  # whether the Node of our name belongs to another agent or kubelet now
+    _described: bool = False  # whether this agent has described the machine anew
+    _identity: str = ""
+    _answered: bool = False  # whether the server has had a Node of our name, so that it knows nodes
 
     async def claim(self) -> None:
         """Register, or see that the Node is ours; ConfigError where another agent or a kubelet has the name.
 
         Waits for an API server that does not answer, or is unwell: what runs goes on meanwhile.
         """
-        self._identity = own_identity(self._settings, self._entropy)
+        self._identity = own_identity(self.settings, self.deps.entropy)
         pause = 1.0
         while True:
             try:
@@ -83,16 +74,16 @@ class NodeReconciler:
                 deleted = isinstance(error, NotFound) and self._answered  # in this moment
                 if isinstance(error, ApiError) and not (deleted or error.is_passing):
                     raise
-                log.warning("node %s: waiting for the API server: %s", self._settings.name, error)
-            await self._clock.sleep(pause)
+                log.warning("node %s: waiting for the API server: %s", self.settings.name, error)
+            await self.deps.clock.sleep(pause)
             pause = min(2 * pause, 10.0)
 
     async def _claim(self) -> None:
-        name = self._settings.name
-        await self._register(self._clock.now())
-        found = await self._client.get(NODES, name)
+        name = self.settings.name
+        await self._register(self.deps.clock.now())
+        found = await self.deps.client.get(NODES, name)
         owner = _owner(found)
-        if owner != self._identity and not self._settings.take_over:
+        if owner != self._identity and not self.settings.take_over:
             whose = "another agent's" if owner else "a kubelet's or another program's"
             raise ConfigError(
                 f"--name: node {name} exists and is {whose}: its pods would run twice; choose another name, "
@@ -100,24 +91,24 @@ class NodeReconciler:
             )
         if owner != self._identity:
             mine = {"metadata": {"annotations": {AGENT: self._identity}}}
-            await self._client.patch(NODES, name, mine)
-        if dig(found, "status", "nodeInfo", "bootID") != self._boot:
+            await self.deps.client.patch(NODES, name, mine)
+        if dig(found, "status", "nodeInfo", "bootID") != self.boot:
             # Before anything starts: what runs under a boot that is not reported would pass, after a
             # storage fence, for what a restart has ended.
-            booted = {"status": {"nodeInfo": {"bootID": self._boot}}}
-            await self._client.patch_status(NODES, name, booted)
+            booted = {"status": {"nodeInfo": {"bootID": self.boot}}}
+            await self.deps.client.patch_status(NODES, name, booted)
 
     async def reconcile(self, key: Key) -> Outcome:
         """Register where the Node is missing; say that it is well where someone doubts it."""
-        if key.name != self._settings.name:
+        if key.name != self.settings.name:
             return Done()
-        node = self._nodes.get("", key.name)
+        node = self.nodes.get("", key.name)
         self.foreign = node is not None and node.metadata.annotations.get(AGENT) != self._identity
         if self.foreign:
             raise Terminal(
                 f"node {key.name} belongs to another agent now; nothing more is started or terminated"
             )
-        now = self._clock.now()
+        now = self.deps.clock.now()
         uid = node.metadata.uid if node is not None else await self._register(now)
         clear = node is None or await self._describe(node, now)
         if not self.leased:
@@ -129,12 +120,12 @@ class NodeReconciler:
         left = why_not_ready(await self._orphans())
         status = {**self._machine(), "conditions": self._wanted_conditions(now, left)}
         try:
-            wanted = node_object(self._settings, self._identity, status)
-            made = await first_answer(lambda: self._client.create(NODES, wanted))
+            wanted = node_object(self.settings, self._identity, status)
+            made = await first_answer(lambda: self.deps.client.create(NODES, wanted))
             self._answered = True
         except AlreadyExists:
             self._answered = True
-            made = await self._client.get(NODES, self._settings.name)
+            made = await self.deps.client.get(NODES, self.settings.name)
         return str(dig(made, "metadata", "uid"))
 
     async def _describe(self, node: Node, now: dt.datetime) -> bool:
@@ -148,17 +139,17 @@ class NodeReconciler:
         if not (self._described and ready is not None and ready.status == "True") and not self.shutting_down:
             found = await self._orphans()
             for held in found:  # again: one that was being started runs by then
-                self._pods.kill(held)
+                self.pods.kill(held)
             left = why_not_ready(found)
         wanted = self._wanted_conditions(now, left)
         wrong = [one for one in wanted if not shows(node, one)]
         patch: Obj = {} if self._described else self._machine()
-        if node.status.volumes_in_use != (listing := self._pods.volumes_in_use.listing):
+        if node.status.volumes_in_use != (listing := self.pods.volumes_in_use.listing):
             patch = {**patch, "volumesInUse": listing}
         if wrong or patch:
             patch = {**patch, "conditions": wrong if self._described else wanted}
             change = guarded(node.metadata, {"status": patch})
-            await self._client.patch_status(NODES, node.metadata.name, change)
+            await self.deps.client.patch_status(NODES, node.metadata.name, change)
         self._described = True
         return not left
 
@@ -170,50 +161,51 @@ class NodeReconciler:
         know yet what was removed. A pod that is held was bound to this node before the list is read, so that
         it has ended for good where the list lacks it.
         """
-        running = [one for one in self._pods.held.values() if one.progress.busy]
+        running = [one for one in self.pods.held.values() if one.progress.busy]
         if not running:
             return []
-        options = ListOptions(field_selector=f"spec.nodeName={self._settings.name}")
-        there = {one["metadata"]["uid"] for one in (await self._client.list(PODS, options=options)).items}
+        options = ListOptions(field_selector=f"spec.nodeName={self.settings.name}")
+        there = {one["metadata"]["uid"] for one in (await self.deps.client.list(PODS, options=options)).items}
         return [one for one in running if one.uid not in there and one.progress.busy]
 
     def _machine(self) -> Obj:
-        status = node_status(self._settings, self._runtime, self._boot)
-        return {**status, "volumesInUse": self._pods.volumes_in_use.listing}
+        status = node_status(self.settings, self.runtime, self.boot)
+        return {**status, "volumesInUse": self.pods.volumes_in_use.listing}
 
     def _wanted_conditions(self, now: dt.datetime, left: str) -> list[Obj]:
         not_ready = _GOING_DOWN if self.shutting_down else left
         return node_conditions(now, not_ready=not_ready, pressures=self.pressures, marks=self.marks)
 
     async def _lease(self, uid: str, now: dt.datetime) -> None:
-        name, seconds = self._settings.name, max(math.ceil(4 * self._settings.heartbeat_seconds), 1)
+        name, seconds = self.settings.name, max(math.ceil(4 * self.settings.heartbeat_seconds), 1)
         try:
-            await self._client.create(LEASES, lease_object(name, uid, now, seconds))
+            await self.deps.client.create(LEASES, lease_object(name, uid, now, seconds))
         except AlreadyExists:
-            await self._client.patch(LEASES, name, renewal(now), LEASE_NAMESPACE)
+            await self.deps.client.patch(LEASES, name, renewal(now), LEASE_NAMESPACE)
 
 
+@dataclass(eq=False)
 class Heartbeat:
     """Renews the lease; one that cannot be renewed is left to the reconciler."""
 
     name = "heartbeat"
 
-    def __init__(self, deps: Dependencies, settings: AgentSettings, node: NodeReconciler) -> None:
-        self._client, self._clock, self._entropy = deps.client, deps.clock, deps.entropy
-        self._settings, self._node = settings, node
+    deps: Dependencies
+    settings: AgentSettings
+    node: NodeReconciler
 
     async def run(self) -> None:
         """Beat until cancelled."""
-        interval, name = self._settings.heartbeat_seconds, self._settings.name
+        interval, name = self.settings.heartbeat_seconds, self.settings.name
         while True:
-            await self._clock.sleep(interval + self._entropy.uniform(0, interval * 0.04))
+            await self.deps.clock.sleep(interval + self.deps.entropy.uniform(0, interval * 0.04))
             try:
-                if self._node.foreign or not self._node.leased:
-                    await self._node.reconcile(Key("", name))
+                if self.node.foreign or not self.node.leased:
+                    await self.node.reconcile(Key("", name))
                     continue
-                await self._client.patch(LEASES, name, renewal(self._clock.now()), LEASE_NAMESPACE)
+                await self.deps.client.patch(LEASES, name, renewal(self.deps.clock.now()), LEASE_NAMESPACE)
             except (ApiError, TransportError, Terminal):
-                self._node.leased = False
+                self.node.leased = False
 
 
 def own_identity(settings: AgentSettings, entropy: Entropy) -> str:

@@ -8,6 +8,7 @@ import logging
 import math
 import signal
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 
 from vacate.clock import Clock
 from vacate.errors import VacateError
@@ -27,37 +28,28 @@ Raises a VacateError where it fails.
 """
 
 
+@dataclass(eq=False)
 class Termination:
     """Goes on from where the record stands. The runtime does nothing twice that it was asked for twice."""
 
-    def __init__(
-        self,
-        runtime: ContainerRuntime,
-        clock: Clock,
-        container: str,
-        record: ContainerTermination,
-        hook: Hook | None = None,
-        hook_failed: Callable[[VacateError], None] = lambda _: None,
-        save: Callable[[], None] = lambda: None,
-    ) -> None:
-        self._runtime = runtime
-        self._clock = clock
-        self._container = container
-        self._record = record
-        self._hook = hook
-        self._hook_failed = hook_failed
-        self._save = save
-        self._shortened = asyncio.Event()
+    runtime: ContainerRuntime
+    clock: Clock
+    container: str
+    record: ContainerTermination
+    hook: Hook | None = None
+    hook_failed: Callable[[VacateError], None] = lambda _: None
+    save: Callable[[], None] = lambda: None
+    _shortened: asyncio.Event = field(default_factory=asyncio.Event)
 
     def shorten(self, grace_seconds: float) -> None:
         """Let a shorter grace overtake the present one; a longer one changes nothing."""
-        if self._record.shorten(grace_seconds, self._clock.monotonic()):
-            self._save()
+        if self.record.shorten(grace_seconds, self.clock.monotonic()):
+            self.save()
             self._shortened.set()
 
     async def run(self) -> None:
         """Return when every process of the container is gone."""
-        loop, record = asyncio.get_running_loop(), self._record
+        loop, record = asyncio.get_running_loop(), self.record
         gone = loop.create_task(self._gone())
         hook: asyncio.Task[None] | None = None
         resumed = record.stage == HOOK
@@ -65,7 +57,7 @@ class Termination:
             while not gone.done():
                 if record.stage == HOOK and hook is None:
                     hook = loop.create_task(self._run_hook(resumed=resumed))
-                now = self._clock.monotonic()
+                now = self.clock.monotonic()
                 stage, at = next_step(record, now, hook_over=hook is not None and hook.done())
                 if at > now:
                     await self._wait(at - now, gone, hook if record.stage == HOOK else None)
@@ -74,8 +66,8 @@ class Termination:
                     if hook is not None:
                         hook.cancel()
                     await self._signal(_SIGNALS[stage])
-                record.stage, record.since = stage, self._clock.monotonic()
-                self._save()
+                record.stage, record.since = stage, self.clock.monotonic()
+                self.save()
         finally:
             for task in (gone, hook):
                 if task is not None:
@@ -86,31 +78,31 @@ class Termination:
     async def _gone(self) -> None:
         while True:
             try:
-                await self._runtime.wait(self._container)
+                await self.runtime.wait(self.container)
                 return
             except _PASSING:
-                await self._clock.sleep(0.1)
+                await self.clock.sleep(0.1)
 
     async def _signal(self, number: signal.Signals) -> None:
         while True:
             try:
-                return await self._runtime.signal(self._container, number)
+                return await self.runtime.signal(self.container, number)
             except _PASSING as error:
-                log.warning("%s: %s did not get through, again: %s", self._container, number.name, error)
-                await self._clock.sleep(0.1)
+                log.warning("%s: %s did not get through, again: %s", self.container, number.name, error)
+                await self.clock.sleep(0.1)
 
     async def _run_hook(self, *, resumed: bool) -> None:
-        record, run = self._record, self._hook
-        ago = self._clock.monotonic() - record.since if resumed else None
+        record, run = self.record, self.hook
+        ago = self.clock.monotonic() - record.since if resumed else None
         while run is not None:
             try:
-                await run(max(record.term_at - self._clock.monotonic(), 0.0), ago)
+                await run(max(record.term_at - self.clock.monotonic(), 0.0), ago)
             except _PASSING as error:
-                log.warning("%s: its hook did not get through, again: %s", self._container, error)
-                await self._clock.sleep(0.1)
+                log.warning("%s: its hook did not get through, again: %s", self.container, error)
+                await self.clock.sleep(0.1)
                 continue
             except VacateError as error:
-                self._hook_failed(error)
+                self.hook_failed(error)
             return
 
     async def _wait(self, seconds: float, *tasks: asyncio.Task[None] | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 
 from vacate.clock import Clock
 from vacate.nodeagent.pods import PodReconciler
@@ -21,47 +22,40 @@ from vacate.nodeagent.pressure.thresholds import (
 log = logging.getLogger(__name__)
 
 
+@dataclass(eq=False)
 class PressureManager:
     """Runs beside the other parts of an agent."""
 
     name = "pressure"
 
-    def __init__(
-        self,
-        config: PressureConfig,
-        pods: PodReconciler,
-        clock: Clock,
-        measure: Callable[[Collection[str]], Mapping[str, Measure]],
-        report: Callable[[frozenset[str]], None],
-    ) -> None:
-        self._config = config
-        self._pods = pods
-        self._clock = clock
-        self._measure = measure
-        self._report = report
-        self._pressure = Pressure()
-        self._failing = False
-        self._helpless = False  # under pressure, with nothing to end
+    config: PressureConfig
+    pods: PodReconciler
+    clock: Clock
+    measure: Callable[[Collection[str]], Mapping[str, Measure]]
+    report: Callable[[frozenset[str]], None]
+    _pressure: Pressure = field(default_factory=Pressure)
+    _failing: bool = False
+    _helpless: bool = False  # under pressure, with nothing to end
 
     async def run(self) -> None:
         """Measure until cancelled."""
         while True:
             self.look()
-            await self._clock.sleep(self._config.interval_seconds)
+            await self.clock.sleep(self.config.interval_seconds)
 
     def look(self) -> None:
         """Measure once, and do what is due."""
-        now = self._clock.monotonic()
+        now = self.clock.monotonic()
         measures = self._measured()
-        self._pressure.observe(self._config, measures, now)
-        self._report(self._pressure.conditions(self._config, now))
+        self._pressure.observe(self.config, measures, now)
+        self.report(self._pressure.conditions(self.config, now))
         due = [one for one in self._pressure.due(now) if one.signal in measures]
-        if due and not any(_ends(one) for one in self._pods.held.values()):
+        if due and not any(_ends(one) for one in self.pods.held.values()):
             self._end_one(due[0], measures[due[0].signal])
 
     def _measured(self) -> Mapping[str, Measure]:
         try:
-            found = self._measure(self._config.signals)
+            found = self.measure(self.config.signals)
         except OSError as error:
             if not self._failing:
                 log.warning("memory and disk cannot be measured: %s", error)
@@ -71,7 +65,7 @@ class PressureManager:
         return found
 
     def _end_one(self, threshold: Threshold, measure: Measure) -> None:
-        held = self._pods.held
+        held = self.pods.held
         chosen = victim(_candidate(one) for one in held.values() if one.progress.busy)
         if chosen is None:
             if not self._helpless:
@@ -83,7 +77,7 @@ class PressureManager:
         assert pod is not None
         cause = eviction(threshold, measure)
         log.warning("pod %s is evicted: %s", held[chosen.uid].key, cause.message)
-        self._pods.end(chosen.uid, self._config.grace_seconds(threshold, pod.grace_seconds), cause=cause)
+        self.pods.end(chosen.uid, self.config.grace_seconds(threshold, pod.grace_seconds), cause=cause)
 
 
 def _ends(held: PodWorker) -> bool:

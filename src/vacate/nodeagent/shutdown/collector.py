@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
@@ -14,15 +15,15 @@ _START = "When the last graceful shutdown of this node began, in seconds since 1
 _END = "When the last graceful shutdown of this node ended, in seconds since 1970; 0 while it is under way."
 
 
+@dataclass(eq=False)
 class ShutdownCollector:
     """Under the names of the kubelet, and under those of the proposal that defined them."""
 
-    def __init__(self, manager: ShutdownManager) -> None:
-        self._manager = manager
+    manager: ShutdownManager
 
     def collect(self) -> Iterable[Metric]:
         """Read the record."""
-        record, state = self._manager.record, self._manager.state
+        record, state = self.manager.record, self.manager.state
         start, end = _seconds(record.start), _seconds(record.end)
         yield GaugeMetricFamily("kubelet_graceful_shutdown_start_time_seconds", _START, value=start)
         yield GaugeMetricFamily("kubelet_graceful_shutdown_end_time_seconds", _END, value=end)

@@ -7,6 +7,7 @@ import contextlib
 import datetime as dt
 import logging
 from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
 
 from vacate.api.times import format_time
 from vacate.api.types.core import Pod
@@ -35,31 +36,19 @@ REQUESTER_SUFFIX = "shutdown.vacate.dev"
 FIRST_RETRY_SECONDS, MAX_RETRY_SECONDS = 1.0, 30.0
 
 
+@dataclass(eq=False)
 class ShutdownRequests:
     """The node as a requester."""
 
-    def __init__(
-        self,
-        client: Client,
-        clock: Clock,
-        entropy: Entropy,
-        node: str,
-        role: str = "",
-        dialect: Dialect = EVICTION_REQUEST,
-    ) -> None:
-        """`role` is what an administrator binds to the node where it may not request evictions.
-
-        `dialect` is the API in which new requests are made.
-        """
-        self._client = client
-        self._role = role
-        self._clock = clock
-        self._entropy = entropy
-        self._node = node
-        self._dialect = dialect
-        self._made: dict[str, asyncio.Task[None]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._withdrawing: asyncio.Task[None] | None = None
+    client: Client
+    clock: Clock
+    entropy: Entropy
+    node: str
+    role: str = ""  # to bind to the node where it may not request evictions
+    dialect: Dialect = EVICTION_REQUEST  # the API in which new requests are made
+    _made: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    _withdrawing: asyncio.Task[None] | None = None
 
     def request(
         self,
@@ -103,9 +92,9 @@ class ShutdownRequests:
         refused: Callable[[], None],
         prepared: Callable[[], None] | None,
     ) -> None:
-        at = format_time(self._clock.now() + dt.timedelta(seconds=seconds))
-        end, pause, made = self._clock.monotonic() + seconds, FIRST_RETRY_SECONDS, list[EvictionRequest]()
-        while (left := end - self._clock.monotonic()) > 0:
+        at = format_time(self.clock.now() + dt.timedelta(seconds=seconds))
+        end, pause, made = self.clock.monotonic() + seconds, FIRST_RETRY_SECONDS, list[EvictionRequest]()
+        while (left := end - self.clock.monotonic()) > 0:
             try:
                 async with asyncio.timeout(left):
                     request = await first_answer(lambda: self._ask(pod, at, made))
@@ -117,8 +106,8 @@ class ShutdownRequests:
                 return
             except (VacateError, OSError) as error:
                 why = str(error) or type(error).__name__
-                if self._role and isinstance(error, Forbidden):
-                    why += f"; bind the ClusterRole {self._role} to the identity of this node"
+                if self.role and isinstance(error, Forbidden):
+                    why += f"; bind the ClusterRole {self.role} to the identity of this node"
                 # From the request on its interceptors may be at work.
                 if not made and not _is_passing(error):
                     log.warning("pod %s is terminated without its interceptors: %s", pod.key, why)
@@ -129,11 +118,11 @@ class ShutdownRequests:
                     "how far it is prepared is not known" if made else "its interceptors were not asked yet"
                 )
                 log.warning("pod %s is terminated at %s; %s: %s", pod.key, at, what, why)
-            await self._clock.sleep(min(pause, max(end - self._clock.monotonic(), 0.0)))
+            await self.clock.sleep(min(pause, max(end - self.clock.monotonic(), 0.0)))
             pause = min(2 * pause, HEDGE_AFTER_SECONDS)
 
     async def _ask(self, pod: ShutdownPod, at: str, made: list[EvictionRequest]) -> EvictionRequest:
-        reason = f"node {self._node} is shutting down; the pod is terminated at {at}"
+        reason = f"node {self.node} is shutting down; the pod is terminated at {at}"
         while True:
             made.append(await self._make(pod, reason))
             try:
@@ -160,7 +149,7 @@ class ShutdownRequests:
             except (VacateError, OSError) as error:
                 why = str(error) or type(error).__name__
                 log.warning("eviction requests of this node cannot be withdrawn yet: %s", why)
-            await self._clock.sleep(pause)
+            await self.clock.sleep(pause)
             pause = min(2 * pause, MAX_RETRY_SECONDS)
 
     async def _until_prepared(self, made: EvictionRequest) -> None:
@@ -175,7 +164,7 @@ class ShutdownRequests:
         # The process is another object than the request, and has the names of its requesters as labels.
         process = next(one for one in DIALECTS.values() if one.for_requester("").kind == made.kind)
         namespace, ref = made.metadata.namespace, made.spec.target.pod_ref
-        informer = InformerFactory(self._client, self._clock, self._entropy).requests(
+        informer = InformerFactory(self.client, self.clock, self.entropy).requests(
             process, namespace=namespace, label_selector=requester.name
         )
         prepared = asyncio.Event()
@@ -195,7 +184,7 @@ class ShutdownRequests:
     async def _make(self, ended: ShutdownPod, reason: str) -> EvictionRequest:
         """Create the request, or join the one that goes on, by whichever API: a pod has one."""
         pod = _pod(ended.namespace, ended.name, ended.uid)  # and no other that has its name meanwhile
-        preferred = LIFECYCLE if ended.responders_only else self._dialect
+        preferred = LIFECYCLE if ended.responders_only else self.dialect
         preferred = await self._going(pod, ended) or preferred
         try:
             return await self._requester(preferred).request(pod, reason=reason)
@@ -218,9 +207,9 @@ class ShutdownRequests:
         A request beside theirs would wait for them, and they would not learn when the pod ends. Of its own
         kinds Vacate has one request for a pod, but lifecycle.k8s.io knows nothing of that.
         """
-        if ended.responders_only or (self._dialect is not LIFECYCLE and not ended.responder):
+        if ended.responders_only or (self.dialect is not LIFECYCLE and not ended.responder):
             return None
-        for other in (LIFECYCLE,) if self._dialect is not LIFECYCLE else OWN_DIALECTS:
+        for other in (LIFECYCLE,) if self.dialect is not LIFECYCLE else OWN_DIALECTS:
             with contextlib.suppress(NotFound, Forbidden):  # not served, or none of this node's
                 found = await self._process(pod, ended, other)
                 if found is not None and not other.settled(found) and not _is_prepared(found):
@@ -230,12 +219,12 @@ class ShutdownRequests:
     async def _process(self, pod: Pod, ended: ShutdownPod, dialect: Dialect) -> EvictionRequest | None:
         if dialect is not LIFECYCLE:
             return await self._requester(dialect).find(pod)
-        return await read_process(self._client, dialect, ended.namespace, ended.uid, ended.responder)
+        return await read_process(self.client, dialect, ended.namespace, ended.uid, ended.responder)
 
     async def _annotate(self, request: EvictionRequest, deadline: str | None) -> None:
         """Only upon the version that was read: a copy that arrives late must not name an old deadline."""
         meta, change = request.metadata, {"metadata": {"annotations": {SHUTDOWN_DEADLINE: deadline}}}
-        await self._client.patch(request.kind, meta.name, guarded(meta, change), meta.namespace)
+        await self.client.patch(request.kind, meta.name, guarded(meta, change), meta.namespace)
 
     async def _withdraw(self, request: EvictionRequest) -> None:
         key = f"{request.metadata.namespace}/{request.pod_name or request.metadata.name}"
@@ -251,29 +240,29 @@ class ShutdownRequests:
     async def _requested(self) -> list[EvictionRequest]:
         """The requests in the name of this node, by either API."""
         found: list[EvictionRequest] = []
-        for one in (self._dialect, *self._others()):
+        for one in (self.dialect, *self._others()):
             try:
                 found += await self._requested_by(one)
             except NotFound:
                 continue  # not served
             except Forbidden:
-                if one is self._dialect:
+                if one is self.dialect:
                     raise
         return found
 
     async def _requested_by(self, dialect: Dialect) -> list[EvictionRequest]:
         name = self._requester(dialect).name
         own = dialect.for_requester(name)
-        listing = await self._client.list(own.kind, into=own.wire)
+        listing = await self.client.list(own.kind, into=own.wire)
         requests = [own.read(one) for one in listing.items]
         return [one for one in requests if any(who.name == name for who in one.spec.requesters)]
 
     def _others(self) -> list[Dialect]:
-        return [one for one in DIALECTS.values() if one is not self._dialect]
+        return [one for one in DIALECTS.values() if one is not self.dialect]
 
     def _requester(self, dialect: Dialect) -> Requester:
-        name = fitted_requester(self._node, REQUESTER_SUFFIX, dialect.max_requester)
-        return Requester(self._client, name, clock=self._clock, dialect=dialect)
+        name = fitted_requester(self.node, REQUESTER_SUFFIX, dialect.max_requester)
+        return Requester(self.client, name, clock=self.clock, dialect=dialect)
 
     def _spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)

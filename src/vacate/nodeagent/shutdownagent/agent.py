@@ -6,7 +6,7 @@ import asyncio
 import datetime as dt
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import orjson
@@ -219,17 +219,17 @@ async def read_kubelet(client: Client) -> ShutdownConfig:
     )
 
 
+@dataclass(eq=False)
 class NodeMarks:
     """Writes what differs, and tries again until the Node says it."""
 
     name = "node marks"
 
-    def __init__(self, client: Client, clock: Clock, node: str) -> None:
-        self._client = client
-        self._clock = clock
-        self._node = node
-        self._wanted: Marks | None = None
-        self._changed = asyncio.Event()
+    client: Client
+    clock: Clock
+    node: str
+    _wanted: Marks | None = None
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def want(self, marks: Marks) -> None:
         """Write these in the background."""
@@ -246,20 +246,20 @@ class NodeMarks:
                 await self._write()
             except (VacateError, OSError) as error:
                 if not isinstance(error, Conflict):
-                    log.warning("node %s cannot be marked yet: %s", self._node, error)
+                    log.warning("node %s cannot be marked yet: %s", self.node, error)
                 self._changed.set()
-                await self._clock.sleep(RETRY_SECONDS)
+                await self.clock.sleep(RETRY_SECONDS)
 
     async def _write(self) -> None:
         if (wanted := self._wanted) is None:
             return
-        node = await self._client.get(NODES, self._node)
+        node = await self.client.get(NODES, self.node)
         if (taints := changed_taints(node, wanted)) is not None:
             change = guarded(node["metadata"], {"spec": {"taints": taints}})
-            node = await self._client.patch(NODES, self._node, change)
-        if conditions := changed_conditions(node, wanted, self._clock.now()):
+            node = await self.client.patch(NODES, self.node, change)
+        if conditions := changed_conditions(node, wanted, self.clock.now()):
             change = guarded(node["metadata"], {"status": {"conditions": conditions}})
-            await self._client.patch_status(NODES, self._node, change)
+            await self.client.patch_status(NODES, self.node, change)
 
 
 def changed_taints(node: Obj, wanted: Marks) -> list[Obj] | None:
