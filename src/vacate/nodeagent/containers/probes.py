@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ from vacate.clock import Clock
 from vacate.entropy import Entropy
 from vacate.errors import VacateError
 from vacate.nodeagent.environment import expand
-from vacate.nodeagent.lifecycle.hooks import http_get, port_of, tcp_connect
+from vacate.nodeagent.lifecycle.hooks import HttpGet, address_of, tcp_connect
 from vacate.nodeagent.model import Run, RunningContainer, TerminationCause
 from vacate.nodeagent.podworker import PodWorker
 from vacate.nodeagent.runtime.protocol import ContainerError, ContainerRuntime, RuntimeLost
@@ -21,30 +22,22 @@ from vacate.runtime.dependencies import Dependencies
 LIVENESS, READINESS, STARTUP = "Liveness", "Readiness", "Startup"
 
 
+@dataclass(eq=False)
 class ContainerProbes:
     """Probes containers in the background. `stop` ends one that failed, `wake` tells of one that turned."""
 
-    def __init__(
-        self,
-        deps: Dependencies,
-        runtime: ContainerRuntime,
-        settings: AgentSettings,
-        wake: Callable[[PodWorker], None],
-        stop: Callable[[PodWorker, str, TerminationCause], None],
-    ) -> None:
-        self._clock = deps.clock
-        self._entropy = deps.entropy
-        self._runtime = runtime
-        self._settings = settings
-        self._wake = wake
-        self._stop = stop
+    deps: Dependencies
+    runtime: ContainerRuntime
+    settings: AgentSettings
+    wake: Callable[[PodWorker], None]
+    stop: Callable[[PodWorker, str, TerminationCause], None]
 
     def begin(self, held: PodWorker, container: AgentContainer, run: Run) -> None:
         """Probe the container for as long as this run lasts: first whether it has started, if it says how."""
         state = held.progress.of(container.name)
         if state.run is None or state.run.id != run.id or state.run.exit is not None:
             return
-        env = held.record.environments.get(container.name, self._settings.base_env)
+        env = held.record.environments.get(container.name, self.settings.base_env)
         target = held.target(run, container, env)
         held.end_probes(container.name)
         held.probes[container.name] = []
@@ -69,13 +62,11 @@ class ContainerProbes:
             if probe is not None:
                 work = self._loop(held, target, kind, probe).run()
                 held.probes[container.name].append(held.spawn(work, f"{kind} probe {container.name}"))
-        self._wake(held)
+        self.wake(held)
 
     def _loop(self, held: PodWorker, target: RunningContainer, kind: str, probe: Probe) -> ProbeLoop:
-        def changed(state: ProbeState, why: str) -> None:
-            self._probed(held, target, kind, probe, state, why)
-
-        return ProbeLoop(self._runtime, self._clock, self._entropy, target, probe, changed)
+        changed = functools.partial(self._probed, held, target, kind, probe)
+        return ProbeLoop(self.runtime, self.deps.clock, self.deps.entropy, target, probe, changed)
 
     def _probed(
         self, held: PodWorker, target: RunningContainer, kind: str, probe: Probe, state: ProbeState, why: str
@@ -87,12 +78,12 @@ class ContainerProbes:
             healthy = bool(state.healthy)
             if progress.ready is not healthy:
                 progress.ready = healthy
-                self._wake(held)
+                self.wake(held)
         elif state.healthy is False and not progress.stopping and held.pod is not None:
             own = probe.termination_grace_period_seconds
             grace = float(own) if own is not None else held.pod.grace_seconds
             what = f"Container {target.container.name} failed {kind.lower()} probe, will be restarted"
-            self._stop(held, target.container.name, TerminationCause(what, grace))
+            self.stop(held, target.container.name, TerminationCause(what, grace))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,51 +113,44 @@ async def ask(runtime: ContainerRuntime, target: RunningContainer, probe: Probe)
         if result.code != 0:
             raise ContainerError(result.output.strip()[:1024] or f"command exited with {result.code}")
     elif probe.http_get is not None:
-        address = str(probe.http_get.get("host") or target.address)
-        port = port_of(probe.http_get, target.container)
-        code = await http_get(address, port, probe.http_get, (), timeout)
+        code = await HttpGet(probe.http_get, target).send(timeout)
         if not 200 <= code < 400:
             raise ContainerError(f"HTTP probe failed with statuscode: {code}")
     elif probe.tcp_socket is not None:
-        address = str(probe.tcp_socket.get("host") or target.address)
-        await tcp_connect(address, port_of(probe.tcp_socket, target.container), timeout)
+        await tcp_connect(*address_of(probe.tcp_socket, target), timeout)
     else:
         raise ContainerError("this node knows no gRPC probes; use exec, httpGet or tcpSocket")
 
 
+@dataclass(eq=False)
 class ProbeLoop:
     """Asks one container again and again; `changed` is called for each result with the state and why."""
 
-    def __init__(
-        self,
-        runtime: ContainerRuntime,
-        clock: Clock,
-        entropy: Entropy,
-        target: RunningContainer,
-        probe: Probe,
-        changed: Callable[[ProbeState, str], None],
-    ) -> None:
-        self._runtime, self._clock, self._entropy = runtime, clock, entropy
-        self._target, self._probe, self._changed = target, probe, changed
+    runtime: ContainerRuntime
+    clock: Clock
+    entropy: Entropy
+    target: RunningContainer
+    probe: Probe
+    changed: Callable[[ProbeState, str], None]
 
     async def run(self, *, until_healthy: bool = False) -> None:
         """Ask until cancelled, or until the container has proved healthy."""
-        period = float(max(self._probe.period_seconds, 1))
+        period = float(max(self.probe.period_seconds, 1))
         # Spread over the period, so that a restarted agent does not ask a hundred pods at the same moment.
-        first = self._entropy.uniform(0.0, min(period, 1.0)) / 10
-        await self._clock.sleep(self._probe.initial_delay_seconds + first)
+        first = self.entropy.uniform(0.0, min(period, 1.0)) / 10
+        await self.clock.sleep(self.probe.initial_delay_seconds + first)
         state = ProbeState(None)
         while True:
             why = ""
             try:
-                await ask(self._runtime, self._target, self._probe)
+                await ask(self.runtime, self.target, self.probe)
             except (RuntimeLost, OSError):
-                await self._clock.sleep(1.0)  # that is not the container's fault
+                await self.clock.sleep(1.0)  # that is not the container's fault
                 continue
             except VacateError as error:
                 why = str(error) or "no answer"
-            state = next_state(state, self._probe, succeeded=not why)
-            self._changed(state, why)
+            state = next_state(state, self.probe, succeeded=not why)
+            self.changed(state, why)
             if until_healthy and state.healthy:
                 return
-            await self._clock.sleep(period)
+            await self.clock.sleep(period)

@@ -10,14 +10,15 @@ from collections.abc import AsyncIterator, Sequence
 from urllib.parse import quote
 
 from vacate.api.objects import Obj
+from vacate.api.untyped import maps
 from vacate.clock import Clock
 from vacate.nodeagent.lifecycle.reason import HookExtras, hook_command
 from vacate.nodeagent.model import RunningContainer
 from vacate.nodeagent.runtime.connection import isolated
 from vacate.nodeagent.runtime.protocol import ContainerError, ContainerRuntime
 from vacate.nodeagent.runtime.supervisor.httprequest import REQUEST, unverified
-from vacate.nodeagent.view import AgentContainer
 
+Headers = Sequence[tuple[str, str]]
 PRE_STOP = "preStop"
 """By which the runtime knows a hook that must run once, whatever becomes of the agent."""
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -52,10 +53,8 @@ async def run_hook(
         if result.code != 0:
             raise ContainerError(f"the command exited with {result.code}: {result.output.strip()[:512]}")
     elif isinstance(action := handler.get("httpGet"), dict):
-        address = str(action.get("host") or target.address)
-        port = port_of(action, target.container)
-        given = (address, port, action, extras.headers, timeout)
-        code = await (http_get_once(runtime, target.id, *given, once) if once else http_get(*given))
+        request = HttpGet(action, target, extras.headers)
+        code = await (request.send_once(runtime, timeout, once) if once else request.send(timeout))
         if code >= 400:
             raise ContainerError(f"HTTP hook answered {code}")
     elif isinstance(action := handler.get("sleep"), dict):
@@ -64,38 +63,45 @@ async def run_hook(
         raise ContainerError("the hook has no handler that this node knows: exec, httpGet or sleep")
 
 
-async def http_get(
-    address: str, port: int, action: Obj, headers: Sequence[tuple[str, str]], timeout: float
-) -> int:
-    """The status code of the answer; ContainerError where there is none in time."""
-    request = _request(address, port, action, headers)
-    tls = unverified() if _scheme(action) == "HTTPS" else None
-    what = f"Get {_url(address, port, action)}"
-    async with _connected(what, address, port, timeout, tls) as (reader, writer):
-        writer.write(request)
-        return _code(what, await reader.readline())
+class HttpGet:
+    """A request to a container; a name of a port means the container's port of that name."""
 
+    def __init__(self, action: Obj, target: RunningContainer, headers: Headers = ()) -> None:
+        """ContainerError where it cannot be sent. `headers` replace those of the action."""
+        self.container = target.id
+        self.address, self.port = address_of(action, target)
+        self.scheme = str(action.get("scheme") or "HTTP").upper()
+        path = quote(str(action.get("path") or "/"), safe="/?&=%:@!$'()*+,;~#-._")
+        path = path if path.startswith("/") else f"/{path}"
+        self.what = f"Get {self.scheme.lower()}://{self.address}:{self.port}{path}"
+        own = [
+            (str(one.get("name", "")), str(one.get("value", ""))) for one in maps(action.get("httpHeaders"))
+        ]
+        self.request = _request(path, f"{self.address}:{self.port}", own, headers)
 
-async def http_get_once(
-    runtime: ContainerRuntime,
-    container: str,
-    address: str,
-    port: int,
-    action: Obj,
-    headers: Sequence[tuple[str, str]],
-    timeout: float,
-    once: str,
-) -> int:
-    """The same by the container's runtime, which sends it once and goes on without this agent."""
-    env = {REQUEST: _request(address, port, action, headers).hex()}
-    argv = isolated("httprequest", address, str(port), _scheme(action))
-    what = f"Get {_url(address, port, action)}"
-    result = await runtime.exec(container, argv, env, timeout, once=once, outside=True)
-    if result.timed_out:
-        raise ContainerError(f"{what}: no answer within {timeout:g} s")
-    if result.code != 0:
-        raise ContainerError(f"{what}: {result.output.strip()}")
-    return _code(what, result.output.encode())
+    async def send(self, timeout: float) -> int:
+        """The status code of the answer; ContainerError where there is none in time."""
+        tls = unverified() if self.scheme == "HTTPS" else None
+        async with _connected(self.what, self.address, self.port, timeout, tls) as (reader, writer):
+            writer.write(self.request)
+            return self._code(await reader.readline())
+
+    async def send_once(self, runtime: ContainerRuntime, timeout: float, once: str) -> int:
+        """The same by the container's runtime, which sends it once and goes on without this agent."""
+        env = {REQUEST: self.request.hex()}
+        argv = isolated("httprequest", self.address, str(self.port), self.scheme)
+        result = await runtime.exec(self.container, argv, env, timeout, once=once, outside=True)
+        if result.timed_out:
+            raise ContainerError(f"{self.what}: no answer within {timeout:g} s")
+        if result.code != 0:
+            raise ContainerError(f"{self.what}: {result.output.strip()}")
+        return self._code(result.output.encode())
+
+    def _code(self, line: bytes) -> int:
+        found = re.match(rb"HTTP/1\.[01] (\d{3})", line)
+        if found is None:
+            raise ContainerError(f"{self.what}: the answer is not HTTP")
+        return int(found[1])
 
 
 async def tcp_connect(address: str, port: int, timeout: float) -> None:
@@ -124,36 +130,28 @@ async def _connected(
         raise ContainerError(f"{what}: {error}") from error
 
 
-def port_of(action: Obj, container: AgentContainer) -> int:
-    """The port as a number; a name means the container's port of that name."""
+def address_of(action: Obj, target: RunningContainer) -> tuple[str, int]:
+    """The host and the port that the action names; ContainerError where that is none."""
     wanted = action.get("port")
     if isinstance(wanted, str) and not wanted.isdigit():
-        wanted = next(
-            (one.get("containerPort") for one in container.ports if one.get("name") == wanted), None
-        )
+        ports = target.container.ports
+        wanted = next((one.get("containerPort") for one in ports if one.get("name") == wanted), None)
     try:
         number = int(wanted or 0)
     except (TypeError, ValueError):
         number = 0
     if not 0 < number < 65536:
-        raise ContainerError(
-            f"port {action.get('port')!r} is neither a number nor a port of {container.name}"
-        )
-    return number
+        name = target.container.name
+        raise ContainerError(f"port {action.get('port')!r} is neither a number nor a port of {name}")
+    return str(action.get("host") or target.address), number
 
 
-def header_list(action: Obj) -> list[tuple[str, str]]:
-    """The headers that the action names itself."""
-    found = action.get("httpHeaders") or ()
-    return [(str(one.get("name", "")), str(one.get("value", ""))) for one in found if isinstance(one, dict)]
-
-
-def _request(address: str, port: int, action: Obj, headers: Sequence[tuple[str, str]]) -> bytes:
+def _request(path: str, host: str, own: Headers, headers: Headers) -> bytes:
     replaced = {name.lower() for name, _ in headers}
-    given = [*(one for one in header_list(action) if one[0].lower() not in replaced), *headers]
+    given = [*(one for one in own if one[0].lower() not in replaced), *headers]
     names = {name.lower() for name, _ in given}
-    defaults = [("Host", f"{address}:{port}"), ("User-Agent", "kube-probe/vacate"), ("Accept", "*/*")]
-    lines = [f"GET {_path(action)} HTTP/1.1"]
+    defaults = [("Host", host), ("User-Agent", "kube-probe/vacate"), ("Accept", "*/*")]
+    lines = [f"GET {path} HTTP/1.1"]
     for name, value in [*(one for one in defaults if one[0].lower() not in names), *given]:
         if not _TOKEN.fullmatch(name) or any(ord(char) < 32 or ord(char) == 127 for char in value):
             raise ContainerError(
@@ -161,23 +159,3 @@ def _request(address: str, port: int, action: Obj, headers: Sequence[tuple[str, 
             )
         lines.append(f"{name}: {value}")
     return "\r\n".join([*lines, "Connection: close", "", ""]).encode("utf-8")
-
-
-def _code(what: str, line: bytes) -> int:
-    found = re.match(rb"HTTP/1\.[01] (\d{3})", line)
-    if found is None:
-        raise ContainerError(f"{what}: the answer is not HTTP")
-    return int(found[1])
-
-
-def _scheme(action: Obj) -> str:
-    return str(action.get("scheme") or "HTTP").upper()
-
-
-def _path(action: Obj) -> str:
-    path = quote(str(action.get("path") or "/"), safe="/?&=%:@!$'()*+,;~#-._")
-    return path if path.startswith("/") else f"/{path}"
-
-
-def _url(address: str, port: int, action: Obj) -> str:
-    return f"{_scheme(action).lower()}://{address}:{port}{_path(action)}"
