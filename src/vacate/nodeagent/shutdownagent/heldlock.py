@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+from typing import Any
+
+import orjson
 
 from vacate.errors import VacateError
 from vacate.nodeagent.runtime.protocol import Held
-from vacate.nodeagent.shutdownagent.launcher import HELD, HOLD, HOLDS, LISTENS, RELEASE
 
 ANSWER_SECONDS = 5.0
 
@@ -28,32 +30,29 @@ class ParentLock:
     async def hold(self, fd: int, orphan_seconds: float) -> None:
         """Hand the lock over; this process keeps no copy."""
         try:
-            await self._ask(f"{HOLD} {orphan_seconds:.3f}", fd)
+            await self._ask({"op": "hold", "orphan_seconds": orphan_seconds}, fd)
         finally:
             os.close(fd)
 
     async def holds(self, *, listening: bool = False) -> Held | None:
         """The one that the parent holds, if it does."""
-        match (await self._ask(LISTENS if listening else HOLDS)).split():
-            case [word, left_at] if word == HELD:
-                return Held(float(left_at))
-            case [word] if word == HELD:
-                return Held()
-        return None
+        answer = await self._ask({"op": "holds", "listening": listening})
+        return Held(answer["left_at"]) if answer["held"] else None
 
     async def release(self) -> None:
         """Have it closed."""
-        await self._ask(RELEASE)
+        await self._ask({"op": "release"})
 
-    async def _ask(self, text: str, *descriptors: int) -> str:
-        loop = asyncio.get_running_loop()
+    async def _ask(self, request: dict[str, Any], *descriptors: int) -> dict[str, Any]:
         async with self._one:
             try:
                 async with asyncio.timeout(ANSWER_SECONDS):
-                    socket.send_fds(self._connection, [text.encode()], list(descriptors))
-                    answer = (await loop.sock_recv(self._connection, 64)).decode()
+                    line = orjson.dumps(request) + b"\n"
+                    socket.send_fds(self._connection, [line], list(descriptors))
+                    answer = await asyncio.get_running_loop().sock_recv(self._connection, 65536)
             except (OSError, TimeoutError) as error:
                 raise ParentLost(f"the parent of the agent does not answer: {error}") from error
         if not answer:
             raise ParentLost("the parent of the agent is gone")
-        return answer
+        found: dict[str, Any] = orjson.loads(answer)
+        return found

@@ -1,9 +1,12 @@
-"""The descriptor of logind's lock, which the supervisor holds for an agent that may restart meanwhile."""
+"""The descriptor of logind's lock, which a parent process holds for an agent that may restart meanwhile."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+from typing import Any
+
+from vacate.nodeagent.runtime.supervisor.connections import Client
 
 
 class HeldLock:
@@ -54,6 +57,18 @@ class HeldLock:
             self._alone_since = now
         if now - self._alone_since >= self._orphan_seconds:
             self.release()
+
+    def answer(self, client: Client, request: dict[str, Any], now: float) -> dict[str, Any]:
+        """Hold a descriptor that came with the request, or close the one that is held; where it stands."""
+        if request["op"] == "hold":
+            if not client.descriptors:
+                raise ValueError("no descriptor came with it")
+            self.hold(client.descriptors.pop(0), request["orphan_seconds"], request.get("agent", ""))
+        elif request["op"] == "release":
+            self.release()
+        elif request.get("listening"):
+            client.listened_at = now
+        return {"held": bool(self), "left_at": self.left_at}
 
     @property
     def next_look(self) -> float | None:

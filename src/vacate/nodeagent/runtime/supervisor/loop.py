@@ -109,8 +109,9 @@ class Supervisor:
             client.close()
             self.clients.remove(client)
             self.lock.leave(client.agent, client.listened_at or time.monotonic())
-            if client.containers_end_too:
-                self._kill_all()
+            for container in self.containers.values():
+                if client.containers_end_too and not container.ended:
+                    container.signal(signal.SIGKILL)
             return
         for line in lines:
             self._answer(client, line)
@@ -209,27 +210,10 @@ class Supervisor:
         return {}
 
     def do_hold(self, client: Client, request: dict[str, Any]) -> dict[str, Any]:
-        """Hold the lock whose descriptor came with the request."""
-        if not client.descriptors:
-            raise children.StartError("request", "no descriptor came with it")
-        self.lock.hold(client.descriptors.pop(0), request["orphan_seconds"], request.get("agent", ""))
-        return {}
+        """Hold the lock whose descriptor came with the request, close it, or say where it stands."""
+        return self.lock.answer(client, request, time.monotonic())
 
-    def do_holds(self, client: Client, request: dict[str, Any]) -> dict[str, Any]:
-        """Whether the lock is held, and when the agent ended that handed it over."""
-        if request.get("listening"):
-            client.listened_at = time.monotonic()
-        return {"held": bool(self.lock), "left_at": self.lock.left_at}
-
-    def do_release(self, _client: Client, _request: dict[str, Any]) -> dict[str, Any]:
-        """Close it."""
-        self.lock.release()
-        return {}
-
-    def _kill_all(self) -> None:
-        for container in self.containers.values():
-            if not container.ended:
-                container.signal(signal.SIGKILL)
+    do_holds = do_release = do_hold
 
     def _reap(self) -> None:
         """Take the exit codes of children.
