@@ -24,6 +24,7 @@ from vacate.nodeagent.lifecycle.stages import ContainerTermination
 from vacate.nodeagent.model import NodeReason
 from vacate.nodeagent.view import AgentPod
 from vacate.runtime.reconcile import Key
+from vacate.runtime.tasks import TaskSet
 from vacate.wire.json import decode_json
 
 log = logging.getLogger(__name__)
@@ -86,7 +87,7 @@ class RecordedPod:
     clock: Clock
     root: Path  # its folder
     record: PodRecord
-    tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    tasks: TaskSet = field(default_factory=TaskSet)
     moved: asyncio.Event = field(default_factory=asyncio.Event)  # the order has changed
     asking: asyncio.Task[None] | None = None
 
@@ -151,40 +152,28 @@ class RecordedPod:
         return order is not None and (order.asked is not None or self.clock.monotonic() >= order.start)
 
     def save(self, *, sync: bool = False) -> None:
-        """Write the record."""
+        """Replace the file whole; with `sync` it outlives a loss of power. What fails is logged."""
         self.record.namespace, self.record.name = self.key.namespace, self.key.name
-        save(self.root, self.record, sync=sync)
+        file = self.root / FILE
+        try:
+            self.root.mkdir(parents=True, exist_ok=True, mode=0o711)
+            write_private(file, msgspec.json.encode(self.record), sync=sync)  # environments may hold secrets
+        except OSError as error:
+            log.warning("%s is not on disk, a restart would forget it: %s", file, error.strerror)
 
     def spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
         """Run work for this pod in the background."""
-        task = asyncio.get_running_loop().create_task(work, name=f"{name} {self.key}")
-        self.tasks.add(task)
-        task.add_done_callback(self.tasks.discard)
-        return task
+        return self.tasks.spawn(work, f"{name} {self.key}")
 
     async def abandon(self) -> None:
         """Cancel everything that is under way; processes run on."""
-        tasks = list(self.tasks)
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        await self.tasks.cancel()
 
 
 def facts(pod: AgentPod) -> AgentPod:
     """PURE. The pod without what changes by itself: its status, and the version of the object."""
     meta = msgspec.structs.replace(pod.metadata, resource_version="", generation=0)
     return msgspec.structs.replace(pod, metadata=meta, status={})
-
-
-def save(folder: Path, record: PodRecord, *, sync: bool = False) -> None:
-    """Replace the file whole; with `sync` it outlives a loss of power. What fails is logged."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o711)
-        # Environments may hold secrets.
-        write_private(folder / FILE, msgspec.json.encode(record), sync=sync)
-    except OSError as error:
-        log.warning("%s is not on disk, a restart would forget it: %s", folder / FILE, error.strerror)
 
 
 def remove(folder: Path) -> None:

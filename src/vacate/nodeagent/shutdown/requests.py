@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import datetime as dt
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from vacate.api.times import format_time
@@ -27,6 +27,7 @@ from vacate.kube.patches import guarded
 from vacate.nodeagent.shutdown.buckets import ShutdownPod
 from vacate.runtime.dependencies import InformerFactory
 from vacate.runtime.podrequests import read_process
+from vacate.runtime.tasks import TaskSet
 from vacate.sdk.errors import CancellationForbidden
 from vacate.sdk.requesters.requester import Requester
 
@@ -47,7 +48,7 @@ class ShutdownRequests:
     role: str = ""  # to bind to the node where it may not request evictions
     dialect: Dialect = EVICTION_REQUEST  # the API in which new requests are made
     _made: dict[str, asyncio.Task[None]] = field(default_factory=dict)
-    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    _tasks: TaskSet = field(default_factory=TaskSet)
     _withdrawing: asyncio.Task[None] | None = None
 
     def request(
@@ -66,7 +67,7 @@ class ShutdownRequests:
             self._withdrawing.cancel()  # of a shutdown before this one; what is left of it counts again
             self._withdrawing = None
         if pod.uid not in self._made:
-            self._made[pod.uid] = self._spawn(self._request(pod, seconds, refused, prepared))
+            self._made[pod.uid] = self._tasks.spawn(self._request(pod, seconds, refused, prepared))
 
     def withdraw_all(self) -> None:
         """No shutdown is under way: take back what was requested, also by an earlier agent of this node.
@@ -76,14 +77,11 @@ class ShutdownRequests:
         made, self._made = list(self._made.values()), {}
         if self._withdrawing is not None:
             self._withdrawing.cancel()
-        self._withdrawing = self._spawn(self._withdraw_all(made))
+        self._withdrawing = self._tasks.spawn(self._withdraw_all(made))
 
     async def aclose(self) -> None:
         """Stop what is under way."""
-        for task in self._tasks:
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(list(self._tasks))
+        await self._tasks.cancel()
 
     async def _request(
         self,
@@ -183,7 +181,8 @@ class ShutdownRequests:
 
     async def _make(self, ended: ShutdownPod, reason: str) -> EvictionRequest:
         """Create the request, or join the one that goes on, by whichever API: a pod has one."""
-        pod = _pod(ended.namespace, ended.name, ended.uid)  # and no other that has its name meanwhile
+        # And no other that has its name meanwhile.
+        pod = Pod(ObjectMeta(name=ended.name, namespace=ended.namespace, uid=ended.uid))
         preferred = LIFECYCLE if ended.responders_only else self.dialect
         preferred = await self._going(pod, ended) or preferred
         try:
@@ -211,15 +210,14 @@ class ShutdownRequests:
             return None
         for other in (LIFECYCLE,) if self.dialect is not LIFECYCLE else OWN_DIALECTS:
             with contextlib.suppress(NotFound, Forbidden):  # not served, or none of this node's
-                found = await self._process(pod, ended, other)
+                if other is LIFECYCLE:
+                    name = ended.responder
+                    found = await read_process(self.client, other, ended.namespace, ended.uid, name)
+                else:
+                    found = await self._requester(other).find(pod)
                 if found is not None and not other.settled(found) and not _is_prepared(found):
                     return other
         return None
-
-    async def _process(self, pod: Pod, ended: ShutdownPod, dialect: Dialect) -> EvictionRequest | None:
-        if dialect is not LIFECYCLE:
-            return await self._requester(dialect).find(pod)
-        return await read_process(self.client, dialect, ended.namespace, ended.uid, ended.responder)
 
     async def _annotate(self, request: EvictionRequest, deadline: str | None) -> None:
         """Only upon the version that was read: a copy that arrives late must not name an old deadline."""
@@ -241,21 +239,19 @@ class ShutdownRequests:
         """The requests in the name of this node, by either API."""
         found: list[EvictionRequest] = []
         for one in (self.dialect, *self._others()):
+            name = self._requester(one).name
+            own = one.for_requester(name)
             try:
-                found += await self._requested_by(one)
+                listing = await self.client.list(own.kind, into=own.wire)
             except NotFound:
                 continue  # not served
             except Forbidden:
                 if one is self.dialect:
                     raise
+            else:
+                requests = [own.read(item) for item in listing.items]
+                found += [it for it in requests if any(who.name == name for who in it.spec.requesters)]
         return found
-
-    async def _requested_by(self, dialect: Dialect) -> list[EvictionRequest]:
-        name = self._requester(dialect).name
-        own = dialect.for_requester(name)
-        listing = await self.client.list(own.kind, into=own.wire)
-        requests = [own.read(one) for one in listing.items]
-        return [one for one in requests if any(who.name == name for who in one.spec.requesters)]
 
     def _others(self) -> list[Dialect]:
         return [one for one in DIALECTS.values() if one is not self.dialect]
@@ -263,16 +259,6 @@ class ShutdownRequests:
     def _requester(self, dialect: Dialect) -> Requester:
         name = fitted_requester(self.node, REQUESTER_SUFFIX, dialect.max_requester)
         return Requester(self.client, name, clock=self.clock, dialect=dialect)
-
-    def _spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
-
-
-def _pod(namespace: str, name: str, uid: str) -> Pod:
-    return Pod(ObjectMeta(name=name, namespace=namespace, uid=uid))
 
 
 def _is_passing(error: Exception) -> bool:
