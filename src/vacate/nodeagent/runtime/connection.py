@@ -76,7 +76,8 @@ class SupervisorConnection:
             request = {"number": 1, "op": "hold", "agent": self._agent, "orphan_seconds": orphan_seconds}
             async with asyncio.timeout(CONNECT_SECONDS):
                 await self.ensure()
-                await connect(connection, self._folder)
+                with _address(self._folder) as address:
+                    await asyncio.get_running_loop().sock_connect(connection, address)
                 socket.send_fds(connection, [orjson.dumps(request) + b"\n"], [fd])
                 answer = await asyncio.get_running_loop().sock_recv(connection, 65536)
         except (TimeoutError, OSError) as error:
@@ -178,12 +179,6 @@ async def open_stream(folder: Path) -> tuple[asyncio.StreamReader, asyncio.Strea
         if not limit.expired():
             raise
         raise RuntimeLost(f"the supervisor of {folder} does not start; see {folder}/supervisor.log") from None
-
-
-async def connect(connection: socket.socket, folder: Path) -> None:
-    """Connect a socket to the supervisor that listens."""
-    with _address(folder) as address:
-        await asyncio.get_running_loop().sock_connect(connection, address)
 
 
 async def _try_open(folder: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:

@@ -32,7 +32,7 @@ _VIEW_CHECKS = 6
 """How often a view is tried on a machine that is so busy that the supervisor gives up the start."""
 
 
-class ProcessRuntime:
+class ProcessRuntime(SupervisorConnection):
     """Has the supervisor of one folder run containers, and knows where each of them stands."""
 
     name = "process://1"
@@ -46,15 +46,12 @@ class ProcessRuntime:
         ends_with_agent: bool = False,
         clock: Clock | None = None,  # the machine's own where none is given
     ) -> None:
-        self._folder = folder
+        # Without `ends_with_agent` containers outlive this process, as on a real node.
+        super().__init__(folder, self._see, clock or SystemClock(), ends_with_agent=ends_with_agent)
         root = cgroups.find_root() if use_cgroups else ""
         mark = hashlib.sha256(str(folder.absolute()).encode()).hexdigest()[:12]
         self.cgroup = f"{root}/vacate-{mark}" if root else ""
         self._views = use_views and os.geteuid() == 0
-        # Without `ends_with_agent` containers outlive this process, as on a real node.
-        self._supervisor = SupervisorConnection(
-            folder, self._see, clock or SystemClock(), ends_with_agent=ends_with_agent
-        )
         self._states: dict[str, ContainerState] = {}
         self._waiting: dict[str, list[asyncio.Future[ContainerState]]] = {}
         self._ended: Callable[[ContainerState], None] = lambda _: None
@@ -68,7 +65,7 @@ class ProcessRuntime:
         """Connect, and read what runs."""
         self._ended = ended
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        await self._supervisor.ensure()
+        await self.ensure()
         if self._views:
             self._views = await self._views_work()
         return list(self._states.values())
@@ -77,7 +74,7 @@ class ProcessRuntime:
         """Have the supervisor fork it."""
         scratch = _make_scratch(spec) if self._views else None
         request = start_request(spec, self._folder, self.cgroup, scratch)
-        state = state_of(await self._supervisor.ask("start", request))
+        state = state_of(await self.ask("start", request))
         self._states.setdefault(state.id, state)
         return self._states[state.id]
 
@@ -92,26 +89,19 @@ class ProcessRuntime:
         outside: bool = False,
     ) -> ExecResult:
         """Have the supervisor run it beside the container."""
-        reported = await self._supervisor.ask(
-            "exec",
-            {
-                "id": container,
-                "argv": list(argv),
-                "env": marked(env, self._folder, container),
-                "timeout": timeout,
-                "once": once,
-                "outside": outside,
-            },
-        )
+        request: dict[str, Any] = {"id": container, "argv": list(argv)}
+        request["env"] = marked(env, self._folder, container)
+        request |= {"timeout": timeout, "once": once, "outside": outside}
+        reported = await self.ask("exec", request)
         return ExecResult(reported["code"], reported["output"], reported["timed_out"])
 
     async def signal(self, container: str, number: int) -> None:
         """Pass a signal on."""
-        await self._supervisor.ask("signal", {"id": container, "signal": int(number)})
+        await self.ask("signal", {"id": container, "signal": int(number)})
 
     async def wait(self, container: str) -> ContainerState:
         """Return when the run is over."""
-        await self._supervisor.ensure()
+        await self.ensure()
         state = self._states[container]
         if state.exit is not None:
             return state
@@ -121,25 +111,17 @@ class ProcessRuntime:
 
     async def remove(self, container: str) -> None:
         """Have the supervisor forget it."""
-        await self._supervisor.ask("remove", {"id": container})
+        await self.ask("remove", {"id": container})
         self._states.pop(container, None)
-
-    async def aclose(self) -> None:
-        """Close the connection; the supervisor stays while something runs or is held."""
-        await self._supervisor.aclose()
-
-    async def hold(self, fd: int, orphan_seconds: float) -> None:
-        """Have the supervisor hold the lock; it is closed here in any case."""
-        await self._supervisor.hold(fd, orphan_seconds)
 
     async def holds(self, *, listening: bool = False) -> Held | None:
         """The lock, if the supervisor holds it."""
-        answer = await self._supervisor.ask("holds", {"listening": listening})
+        answer = await self.ask("holds", {"listening": listening})
         return Held(answer["left_at"]) if answer["held"] else None
 
     async def release(self) -> None:
         """Have the supervisor close it."""
-        await self._supervisor.ask("release", {})
+        await self.ask("release", {})
 
     async def _views_work(self) -> bool:
         """Try an overlay; machines differ in what they allow. Again where that was not to be seen."""

@@ -25,6 +25,7 @@ _NAMED: dict[str, Callable[[Plan], str]] = {
 }
 """Steps whose failure names what was not found or not allowed."""
 
+_DEFAULTED = (signal.SIGCHLD, signal.SIGPIPE, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGXFSZ)
 _LOG_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND
 
 
@@ -148,14 +149,7 @@ def _become(plan: Plan, cgroup: str, prepare: Callable[[Callable[[str], None]], 
         os.umask(0o022)
         step = "signals"
         signal.set_wakeup_fd(-1)
-        for number in (
-            signal.SIGCHLD,
-            signal.SIGPIPE,
-            signal.SIGTERM,
-            signal.SIGINT,
-            signal.SIGHUP,
-            signal.SIGXFSZ,
-        ):
+        for number in _DEFAULTED:
             signal.signal(number, signal.SIG_DFL)
         step = "program"
         os.execvpe(plan["argv"][0], plan["argv"], plan["env"])  # noqa: S606  that is what it is for

@@ -44,11 +44,7 @@ class Exec:
             self.collect(selector)
         if self.output >= 0:
             self._close(selector)
-        return {
-            "code": code,
-            "timed_out": self.timed_out,
-            "output": self.text.decode(errors="replace"),
-        }
+        return {"code": code, "timed_out": self.timed_out, "output": self.text.decode(errors="replace")}
 
     def end_late(self, now: float) -> None:
         """End it with all that it has started, once, if it takes too long."""
