@@ -21,15 +21,6 @@ class File:
     mode: int = DEFAULT_MODE
 
 
-@dataclass(frozen=True, slots=True)
-class TokenProjection:
-    """A service account token that a projected volume wants."""
-
-    path: str
-    audience: str
-    seconds: int
-
-
 def sources_of(volume: Obj) -> list[Obj]:
     """The volume as a list of projections: a config map alone is a projection of one."""
     if isinstance(projected := volume.get("projected"), dict):
@@ -57,16 +48,10 @@ def references(pod: AgentPod) -> tuple[set[str], set[str]]:
     return named("configMap"), named("secret")
 
 
-def token_projections(volume: Obj) -> list[TokenProjection]:
-    """The tokens that the volume wants."""
-    found = []
-    for source in sources_of(volume):
-        if isinstance(token := source.get("serviceAccountToken"), dict):
-            seconds = token.get("expirationSeconds") or 3600
-            found.append(
-                TokenProjection(str(token.get("path", "token")), str(token.get("audience") or ""), seconds)
-            )
-    return found
+def token_projections(volume: Obj) -> dict[str, Obj]:
+    """The service account tokens that the volume wants, by their paths."""
+    found = [source.get("serviceAccountToken") for source in sources_of(volume)]
+    return {str(one.get("path", "token")): one for one in found if isinstance(one, dict)}
 
 
 def files_of(

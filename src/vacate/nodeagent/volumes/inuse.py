@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from vacate.api.kinds import NODES
@@ -38,19 +39,19 @@ async def report_volumes(client: Client, node: str, wanted: list[str]) -> None:
         await client.patch_status(NODES, node, change)
 
 
+@dataclass(eq=False)
 class VolumesInUse:
     """The exclusive volumes of the pods that have a folder on this machine."""
 
-    def __init__(self, client: Client, pods_folder: Path, node: str) -> None:
-        self._client = client
-        self._pods_folder = pods_folder
-        self._node = node
-        self._lock = asyncio.Lock()
+    client: Client
+    pods_folder: Path
+    node: str
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
     def listing(self) -> list[str]:
         """What the Node must say."""
-        files = self._pods_folder.glob(f"*/{_FILE}")
+        files = self.pods_folder.glob(f"*/{_FILE}")
         return listing(name for file in files for name in file.read_text("ascii").split())
 
     def note(self, folder: PodFolder, names: Iterable[str]) -> bool:
@@ -72,4 +73,4 @@ class VolumesInUse:
     async def report(self) -> None:
         """Return when the server knows what is in use."""
         async with self._lock:
-            await report_volumes(self._client, self._node, self.listing)
+            await report_volumes(self.client, self.node, self.listing)

@@ -21,13 +21,7 @@ from vacate.nodeagent.environment import Data, FieldValues, Sources
 from vacate.nodeagent.runtime.protocol import ContainerError
 from vacate.nodeagent.view import AgentPod
 from vacate.nodeagent.volumes.claims import VolumeNotReady, marked_exclusive, ready_volume
-from vacate.nodeagent.volumes.content import (
-    TokenProjection,
-    files_of,
-    references,
-    sources_of,
-    token_projections,
-)
+from vacate.nodeagent.volumes.content import files_of, references, sources_of, token_projections
 from vacate.nodeagent.volumes.inuse import VolumesInUse
 from vacate.nodeagent.volumes.storage import PodFolder
 from vacate.wire.message import Request
@@ -45,7 +39,6 @@ class PodVolumes:
         self._folder = folder
         self._tokens: dict[tuple[str, str], tuple[str, dt.datetime]] = {}  # token, and when to renew it
         self._sources = Sources()
-        self._made = False
         self._refreshed = 0.0
         self._metadata: object = None
 
@@ -57,7 +50,7 @@ class PodVolumes:
         for volume in pod.spec.volumes:
             if self._folder.make_volume(volume):
                 await self._fill(volume, pod, fields)
-        self._made, self._refreshed, self._metadata = True, self._clock.monotonic(), _metadata(pod)
+        self._refreshed, self._metadata = self._clock.monotonic(), _metadata(pod)
         return self._sources
 
     async def _claim_volumes(self, pod: AgentPod) -> None:
@@ -102,7 +95,7 @@ class PodVolumes:
         Labels and annotations are in downward API files at once, config maps and secrets within a minute.
         """
         from_api = [one for one in pod.spec.volumes if sources_of(one)]
-        if not self._made or not from_api:
+        if self._metadata is None or not from_api:
             return None
         due = self._refreshed + REFRESH_SECONDS - self._clock.monotonic()
         if due > 0 and self._metadata == _metadata(pod):
@@ -119,13 +112,13 @@ class PodVolumes:
         name = str(volume.get("name", ""))
         now = self._clock.now()
         tokens = {}
-        for projection in token_projections(volume):
-            token, renew = self._tokens.get((name, projection.path), ("", now))
+        for path, projection in token_projections(volume).items():
+            token, renew = self._tokens.get((name, path), ("", now))
             if renew <= now:
                 token, expires = await request_token(self._client, pod, projection)
                 renew = now + ((expires or now + dt.timedelta(hours=1)) - now) * 0.8
-                self._tokens[name, projection.path] = (token, renew)
-            tokens[projection.path] = token
+                self._tokens[name, path] = (token, renew)
+            tokens[path] = token
         self._folder.write(name, files_of(volume, pod, self._sources, fields, tokens))
 
 
@@ -145,14 +138,12 @@ async def read_sources(client: Client, pod: AgentPod) -> Sources:
     return Sources(*await asyncio.gather(read(CONFIGMAPS, maps), read(SECRETS, secrets)))
 
 
-async def request_token(
-    client: Client, pod: AgentPod, projection: TokenProjection
-) -> tuple[str, dt.datetime | None]:
+async def request_token(client: Client, pod: AgentPod, projection: Obj) -> tuple[str, dt.datetime | None]:
     """A token of the pod's service account, bound to the pod, and when it expires."""
     meta = pod.metadata
     bound = {"apiVersion": "v1", "kind": "Pod", "name": meta.name, "uid": meta.uid}
-    spec: Obj = {"expirationSeconds": projection.seconds, "boundObjectRef": bound}
-    spec["audiences"] = [projection.audience] if projection.audience else []
+    spec: Obj = {"expirationSeconds": projection.get("expirationSeconds") or 3600, "boundObjectRef": bound}
+    spec["audiences"] = [audience] if (audience := projection.get("audience")) else []
     body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
     account = pod.spec.service_account_name or "default"
     path = SERVICEACCOUNTS.object_path(account, meta.namespace, "token")

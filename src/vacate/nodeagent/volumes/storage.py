@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from collections.abc import Mapping
@@ -85,10 +86,8 @@ class PodFolder:
 
     def remove(self) -> None:
         """Release everything. What cannot be removed now is tried again by the caller."""
-        try:
+        with contextlib.suppress(FileNotFoundError):
             shutil.rmtree(self.root)
-        except FileNotFoundError:
-            return
 
 
 def _existing(volume: str, path: str) -> Path:
