@@ -107,11 +107,6 @@ class Progress:
         """Whether the last run is over, with 0."""
         return self.exit is not None and self.exit.code == 0
 
-    @property
-    def next_attempt(self) -> int:
-        """The number of the run to come."""
-        return 0 if self.run is None else self.run.attempt + 1
-
 
 @dataclass(slots=True)
 class PodProgress:

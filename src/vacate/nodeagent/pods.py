@@ -6,6 +6,7 @@ import asyncio
 import datetime as dt
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 
 import msgspec
 
@@ -15,6 +16,7 @@ from vacate.api.options import DeleteOptions
 from vacate.api.terminationreason import EVICTION
 from vacate.api.types.core import TERMINAL_PHASES
 from vacate.cache.reader import Reader
+from vacate.cache.written import newer
 from vacate.client.hedging import first_answer
 from vacate.errors import Conflict, NotFound
 from vacate.kube.patches import guarded, pod_status_patch
@@ -23,7 +25,7 @@ from vacate.nodeagent.containers.manager import ContainerManager
 from vacate.nodeagent.decisions import PodPlan, plan
 from vacate.nodeagent.model import NodeReason, PodProgress, TerminationCause, Waiting
 from vacate.nodeagent.podrecord import PodRecord, facts, load_all
-from vacate.nodeagent.podworker import PodWorker, newer
+from vacate.nodeagent.podworker import PodWorker
 from vacate.nodeagent.recovery import CONTAINER, NAMESPACE, POD, UID, adopt_runs, adopt_status, run_of
 from vacate.nodeagent.runtime.protocol import ContainerRuntime, ContainerState
 from vacate.nodeagent.settings import TAINT, AgentSettings
@@ -48,51 +50,45 @@ _NOT_MEANT = (
 )
 
 
+@dataclass(eq=False)
 class PodReconciler:
     """The pods bound to this node, and those of which only processes are left."""
 
-    def __init__(
-        self,
-        deps: Dependencies,
-        pods: Reader[AgentPod],
-        runtime: ContainerRuntime,
-        settings: AgentSettings,
-        boot: str = "",
-    ) -> None:
-        self._client = deps.client
-        self._clock = deps.clock
-        self._recorder = deps.recorder
-        self._pods = pods
-        self._runtime = runtime
-        self._settings = settings
-        self._boot = boot
+    deps: Dependencies
+    pods: Reader[AgentPod]
+    runtime: ContainerRuntime
+    settings: AgentSettings
+    boot: str = ""
+    queue: Queue[Key] | None = None
+    ours: Callable[[], bool] = lambda: True  # whether the Node is still this agent's
+    shutting_down: bool = False  # the node goes down: pods that come now are rejected
+    may_start: bool = True  # not while nobody knows which containers ended because the node goes down
+    changed: Callable[[], None] = lambda: None  # called when a container has ended
+    status_written: asyncio.Event = field(default_factory=asyncio.Event)  # set by each write
+    _held: dict[str, PodWorker] = field(default_factory=dict)  # by uid
+    _swept: bool = False
+    _unlisted: bool = False  # whether the sweep has removed a user of an exclusive volume
+    _abandoned: bool = False
+
+    def __post_init__(self) -> None:
+        settings = self.settings
         self._addresses = AddressPool(settings.address, loopback=settings.loopback_pods)
-        self._held: dict[str, PodWorker] = {}  # by uid
-        self.volumes_in_use = VolumesInUse(deps.client, settings.pods_folder, settings.name)
-        self._swept = False
-        self._unlisted = False  # whether the sweep has removed a user of an exclusive volume
-        self.containers = ContainerManager(deps, runtime, settings, self._wake)
-        self.queue: Queue[Key] | None = None
-        self.ours: Callable[[], bool] = lambda: True  # whether the Node is still this agent's
-        self.shutting_down = False  # the node goes down: pods that come now are rejected
-        self.may_start = True  # not while nobody knows which containers ended because the node goes down
-        self.changed: Callable[[], None] = lambda: None  # called when a container has ended
-        self.status_written = asyncio.Event()  # set by each write
-        self._abandoned = False
+        self.volumes_in_use = VolumesInUse(self.deps.client, settings.pods_folder, settings.name)
+        self.containers = ContainerManager(self.deps, self.runtime, settings, self._wake)
 
     def adopt(self, states: Iterable[ContainerState]) -> None:
         """Take over what runs, and go on with what was begun. Before the first reconcile."""
         by_uid: dict[str, list[ContainerState]] = {}
         for state in states:
             by_uid.setdefault(state.labels.get(UID, ""), []).append(state)
-        records = dict(load_all(self._settings.pods_folder))
+        records = dict(load_all(self.settings.pods_folder))
         for record in records.values():
-            record.adopt(self._boot)
+            record.adopt(self.boot)
         for uid in {**by_uid, **{uid: () for uid, one in records.items() if one.order is not None}}:
             found, record = by_uid.get(uid, []), records.get(uid, PodRecord())
             labels = found[0].labels if found else {NAMESPACE: record.namespace, POD: record.name}
             key = Key(labels.get(NAMESPACE, ""), labels.get(POD, ""))
-            held = self._hold(key, adopt_runs(uid, found, self._clock.now()), record)
+            held = self._hold(key, adopt_runs(uid, found, self.deps.clock.now()), record)
             if record.pod is not None:
                 self._place(held, record.address)
             self.containers.go_on(held)
@@ -110,10 +106,10 @@ class PodReconciler:
     async def reconcile(self, key: Key) -> Outcome:
         """Bring one pod on. Of two pods of a name the older one must be gone before the newer one starts."""
         if not self.ours():
-            return Later(self._clock.now() + dt.timedelta(seconds=_FOREIGN_PAUSE))
+            return Later(self.deps.clock.now() + dt.timedelta(seconds=_FOREIGN_PAUSE))
         if not self._swept:
             await self._sweep()
-        pod = self._pods.get(key.namespace, key.name)
+        pod = self.pods.get(key.namespace, key.name)
         older = [one for one in self._held.values() if one.key == key]
         older = [one for one in older if pod is None or one.uid != pod.metadata.uid]
         for held in older:
@@ -139,7 +135,7 @@ class PodReconciler:
         if held is None:
             if key is None:
                 return
-            held = self._hold(key, PodProgress(uid, self._clock.now()))
+            held = self._hold(key, PodProgress(uid, self.deps.clock.now()))
         held.order(seconds, prepare, cause, self._asking(held))
 
     def spare(self) -> None:
@@ -171,7 +167,7 @@ class PodReconciler:
     def _stop_due(self, held: PodWorker) -> None:
         """End what is due of a pod that ends with its node, at once: the API server may be away."""
         if held.pod is not None:
-            due = plan(held.pod, held.progress, self._clock.now(), terminating=True).stop
+            due = plan(held.pod, held.progress, self.deps.clock.now(), terminating=True).stop
         else:
             due = [name for name, one in held.progress.containers.items() if one.running]
         for name in due:
@@ -187,7 +183,7 @@ class PodReconciler:
                     cause = TerminationCause("The node is going down", seconds, reason=EVICTION, within=True)
                     self.containers.stop(held, name, cause)
                     running.append(state.run.id)
-        await asyncio.gather(*(self._runtime.wait(one) for one in running))
+        await asyncio.gather(*(self.runtime.wait(one) for one in running))
 
     async def abandon(self) -> None:
         """Stop all work in the background; processes run on."""
@@ -198,7 +194,7 @@ class PodReconciler:
     def _take(self, key: Key, pod: AgentPod) -> PodWorker:
         held = self._held.get(pod.metadata.uid)
         if held is None:
-            held = self._hold(key, PodProgress(pod.metadata.uid, self._clock.now()))
+            held = self._hold(key, PodProgress(pod.metadata.uid, self.deps.clock.now()))
         held.pod = newer(held.written, pod)
         if not held.seen:
             held.seen = True
@@ -206,7 +202,7 @@ class PodReconciler:
             held.rejected = held.pod.rejected or (self.shutting_down and held.new)
             if held.rejected and not held.pod.terminal:
                 held.note(WARNING, "NodeShutdown", REJECTED)
-            adopt_status(held.pod, held.progress, self._clock.now())
+            adopt_status(held.pod, held.progress, self.deps.clock.now())
             self.containers.resume(held)
             self.changed()  # it may have been waited for
         if held.record.pod is not None and held.record.pod != facts(held.pod):
@@ -214,25 +210,25 @@ class PodReconciler:
         return held
 
     def _hold(self, key: Key, progress: PodProgress, record: PodRecord | None = None) -> PodWorker:
-        folder = PodFolder(self._settings.pods_folder, progress.uid)
-        where = Addresses(self._settings.address, self._settings.address)
-        volumes = PodVolumes(self._client, self._clock, folder, self.volumes_in_use)
-        record = record or PodRecord(self._boot)
+        folder = PodFolder(self.settings.pods_folder, progress.uid)
+        where = Addresses(self.settings.address, self.settings.address)
+        volumes = PodVolumes(self.deps.client, self.deps.clock, folder, self.volumes_in_use)
+        record = record or PodRecord(self.boot)
         held = PodWorker(
-            key=key, uid=progress.uid, clock=self._clock, root=folder.root, record=record, pod=record.pod,
-            progress=progress, folder=folder, volumes=volumes, where=where, recorder=self._recorder,
+            key=key, uid=progress.uid, clock=self.deps.clock, root=folder.root, record=record, pod=record.pod,
+            progress=progress, folder=folder, volumes=volumes, where=where, recorder=self.deps.recorder,
         )  # fmt: skip
         self._held[progress.uid] = held
         return held
 
     def _place(self, held: PodWorker, address: str) -> None:
-        held.where = Addresses(self._addresses.take(held.uid, address), self._settings.address)
+        held.where = Addresses(self._addresses.take(held.uid, address), self.settings.address)
 
     async def _attend(self, held: PodWorker) -> Outcome:
         assert held.pod is not None
         if held.released:
             return Done()
-        now, until = self._clock.now(), held.pod.active_until
+        now, until = self.deps.clock.now(), held.pod.active_until
         if until is not None and until <= now and not (held.ending or held.pod.terminal or held.pod.deleting):
             held.order(held.pod.grace_seconds, 0.0, DEADLINE, self._asking(held))
         idle = (self._refuse(held) or held.rejected) and not held.pod.deleting
@@ -259,7 +255,7 @@ class PodReconciler:
         if held.progress.busy and not held.pod.deleting:
             seconds = await held.volumes.refresh(held.pod, held.fields)
             if seconds is not None:
-                moments.append(self._clock.now() + dt.timedelta(seconds=seconds))
+                moments.append(self.deps.clock.now() + dt.timedelta(seconds=seconds))
         return Later(min(moments)) if moments else Done()
 
     async def _finish(self, held: PodWorker, now: dt.datetime) -> None:
@@ -271,12 +267,12 @@ class PodReconciler:
         meta = held.pod.metadata
         try:
             at_once = DeleteOptions(grace_period_seconds=0, uid=meta.uid)
-            await first_answer(lambda: self._client.delete(PODS, meta.name, meta.namespace, at_once))
+            await first_answer(lambda: self.deps.client.delete(PODS, meta.name, meta.namespace, at_once))
         except NotFound:
             log.info("%s is gone already", held.key)
         except Conflict:
             # Another pod has its name, or something on the way refused; the cache will know which.
-            known = self._pods.get(meta.namespace, meta.name)
+            known = self.pods.get(meta.namespace, meta.name)
             if known is not None and known.metadata.uid == meta.uid:
                 raise
             log.info("another pod has the name of %s", held.key)
@@ -296,7 +292,7 @@ class PodReconciler:
             except Conflict:  # someone else has written to the pod meanwhile, or an answer was lost
                 assert held.pod is not None
                 meta = held.pod.metadata
-                found = await self._client.get(PODS, meta.name, meta.namespace, into=AgentPod)
+                found = await self.deps.client.get(PODS, meta.name, meta.namespace, into=AgentPod)
                 if found.metadata.uid != meta.uid:
                     raise
                 held.pod = held.written = found
@@ -310,12 +306,11 @@ class PodReconciler:
         patch = pod_status_patch(held.pod.status, status, meta.uid)
         if patch is None:
             return
+        client = self.deps.client
         if status.get("phase") in TERMINAL_PHASES:
-            answer = await first_answer(
-                lambda: self._client.patch_status(PODS, meta.name, patch, meta.namespace)
-            )
+            answer = await first_answer(lambda: client.patch_status(PODS, meta.name, patch, meta.namespace))
         else:
-            answer = await self._client.patch_status(PODS, meta.name, guarded(meta, patch), meta.namespace)
+            answer = await client.patch_status(PODS, meta.name, guarded(meta, patch), meta.namespace)
         held.pod = held.written = msgspec.convert(answer, AgentPod)
         self.status_written.set()
 
@@ -345,7 +340,7 @@ class PodReconciler:
         for state in held.progress.containers.values():
             for run in (state.run, state.before):
                 if run is not None and run.id:
-                    await self._runtime.remove(run.id)
+                    await self.runtime.remove(run.id)
         used = self.volumes_in_use.noted(held.folder)
         held.folder.remove()
         if used or held.unlisted:
@@ -356,7 +351,7 @@ class PodReconciler:
     def _refuse(self, held: PodWorker) -> bool:
         """Keep away pods that came by a toleration of everything, such as those of daemon sets."""
         assert held.pod is not None
-        if not self._settings.taint or any(one.key == TAINT for one in held.pod.spec.tolerations):
+        if not self.settings.taint or any(one.key == TAINT for one in held.pod.spec.tolerations):
             return False
         for container in held.pod.all_containers:
             held.progress.of(container.name).waiting = Waiting("CreateContainerConfigError", _NOT_MEANT)
@@ -364,17 +359,15 @@ class PodReconciler:
 
     async def _sweep(self) -> None:
         """Once, with the cache synced: remove folders of pods that nobody knows any more."""
-        folder = self._settings.pods_folder
+        folder = self.settings.pods_folder
+        bound = {one.metadata.uid for one in self.pods.list()}
         for left in folder.iterdir() if folder.is_dir() else ():
-            if left.name not in self._held and not self._is_bound(left.name):
+            if left.name not in self._held and left.name not in bound:
                 self._unlisted |= self.volumes_in_use.noted(PodFolder(folder, left.name))
                 PodFolder(folder, left.name).remove()
         if self._unlisted:
             await self.volumes_in_use.report()
         self._swept = True
-
-    def _is_bound(self, uid: str) -> bool:
-        return any(one.metadata.uid == uid for one in self._pods.list())
 
     def _wake(self, held: PodWorker) -> None:
         if held.ending and not self._abandoned:

@@ -121,15 +121,3 @@ class PodWorker(RecordedPod):
         """Stop asking the container."""
         for task in self.probes.pop(container, ()):
             task.cancel()
-
-
-def newer(written: AgentPod | None, cached: AgentPod) -> AgentPod:
-    """What the last write returned, until the cache has caught up with it."""
-    if written is None or written.metadata.uid != cached.metadata.uid:
-        return cached
-    return max(cached, written, key=_version)
-
-
-def _version(pod: AgentPod) -> int:
-    text = pod.metadata.resource_version
-    return int(text) if text.isdigit() else 0

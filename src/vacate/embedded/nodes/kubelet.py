@@ -12,6 +12,7 @@ from vacate.api.events import NORMAL, WARNING, EventNote, regarding
 from vacate.api.kinds import PODS
 from vacate.api.options import DeleteOptions
 from vacate.cache.reader import Reader
+from vacate.cache.written import newer
 from vacate.embedded.nodes.adoption import adopt
 from vacate.embedded.nodes.podlifecycle import PodLifecycle, advance, next_moment, waits_to_start
 from vacate.embedded.nodes.podstatus import Addresses, status_of
@@ -58,7 +59,7 @@ class PodReconciler:
         now = self._clock.now()
         resident = self._resident(machine, key, pod, now)
         await self._report(machine)
-        pod = _newer(resident.written, pod)
+        pod = newer(resident.written, pod)
         if await self._lacks_volumes(machine, resident, pod, now):
             await self._write_status(machine, resident, pod, now)
             return Later(after(now, VOLUME_RETRY_SECONDS) or now)
@@ -188,13 +189,6 @@ class PodReconciler:
         settings = self._settings
         defaults = settings.timings if settings.timings_of is None else settings.timings_of(pod)
         return timings_for(pod.metadata.annotations, defaults, owner.kind if owner else "")
-
-
-def _newer(written: SimulatedPod | None, cached: SimulatedPod) -> SimulatedPod:
-    """What the last write returned, until the cache has caught up with it."""
-    if written is None or written.metadata.uid != cached.metadata.uid:
-        return cached
-    return max(cached, written, key=lambda pod: int(pod.metadata.resource_version or 0))
 
 
 def event_notes(before: PodLifecycle | None, after: PodLifecycle, pod: SimulatedPod) -> list[EventNote]:

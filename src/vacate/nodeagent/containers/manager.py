@@ -6,6 +6,7 @@ import datetime as dt
 import logging
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from vacate.api.events import NORMAL, WARNING
 from vacate.api.objects import dig
@@ -40,21 +41,17 @@ POST_START_SECONDS = 600.0
 START_ERROR_CODE = 128
 
 
+@dataclass(eq=False)
 class ContainerManager:
     """Carries out what `decisions` decided, in the background; each change wakes the pod's reconciler."""
 
-    def __init__(
-        self,
-        deps: Dependencies,
-        runtime: ContainerRuntime,
-        settings: AgentSettings,
-        wake: Callable[[PodWorker], None],
-    ) -> None:
-        self._clock = deps.clock
-        self._runtime = runtime
-        self._settings = settings
-        self._wake = wake
-        self._probes = ContainerProbes(deps, runtime, settings, wake, self.stop)
+    deps: Dependencies
+    runtime: ContainerRuntime
+    settings: AgentSettings
+    wake: Callable[[PodWorker], None]
+
+    def __post_init__(self) -> None:
+        self._probes = ContainerProbes(self.deps, self.runtime, self.settings, self.wake, self.stop)
 
     def start(self, held: PodWorker, name: str) -> None:
         """Start a container, unless that is under way."""
@@ -77,7 +74,7 @@ class ContainerManager:
         reason = f" (reason: {cause.reason})" if cause.reason else ""
         held.note(NORMAL, "Killing", f"{cause.message}{reason}")
         held.record.terminations[run.id] = ContainerTermination(
-            self._clock.monotonic(), cause.grace_seconds, cause.reason, hooked, cause.within
+            self.deps.clock.monotonic(), cause.grace_seconds, cause.reason, hooked, cause.within
         )
         held.save()
         self._begin(held, name, run)
@@ -93,8 +90,8 @@ class ContainerManager:
         held.progress.of(name).stopping = True
         container = held.pod.container(name) if held.pod is not None else None
         termination = held.terminations[name] = Termination(
-            self._runtime,
-            self._clock,
+            self.runtime,
+            self.deps.clock,
             run.id,
             record,
             self._pre_stop(held, container, run, record.reason) if record.hook else None,
@@ -122,7 +119,7 @@ class ContainerManager:
         held.end_probes(name)
         held.terminations.pop(name, None)
         held.record.terminations.pop(ended.id, None)
-        self._wake(held)
+        self.wake(held)
 
     async def _terminate(self, held: PodWorker, name: str, termination: Termination) -> None:
         try:
@@ -130,7 +127,7 @@ class ContainerManager:
         finally:
             if held.terminations.get(name) is termination:
                 del held.terminations[name]
-            self._wake(held)
+            self.wake(held)
 
     async def _start(self, held: PodWorker, name: str) -> None:
         assert held.pod is not None
@@ -139,38 +136,29 @@ class ContainerManager:
         assert container is not None
         try:
             await self._run(held, pod, container, state)
-        except VacateError as error:
-            config = isinstance(error, ContainerError)
-            reason = "CreateContainerConfigError" if config else "ContainerCreating"
-            self._try_later(held, state, Waiting(reason, str(error)))
-        except OSError as error:  # such as a full disk
-            why = f"{error.filename or 'disk'}: {error.strerror}"
-            self._try_later(held, state, Waiting("CreateContainerError", why))
         except Exception as error:
             # Whatever it is: without a pause it would be tried again at once, for ever.
-            log.exception("pod %s: %s cannot be started", held.key, name)
-            why = str(error) or type(error).__name__
-            self._try_later(held, state, Waiting("CreateContainerError", why))
+            if not isinstance(error, (VacateError, OSError)):
+                log.exception("pod %s: %s cannot be started", held.key, name)
+            state.waiting = _why_waiting(error)
+            state.retry_at = self.deps.clock.now() + dt.timedelta(seconds=RETRY_SECONDS)
+            held.note(WARNING, "Failed", f"Error: {state.waiting.message}")
         finally:
             state.starting = False
-            self._wake(held)
-
-    def _try_later(self, held: PodWorker, state: Progress, waiting: Waiting) -> None:
-        state.waiting = waiting
-        state.retry_at = self._clock.now() + dt.timedelta(seconds=RETRY_SECONDS)
-        held.note(WARNING, "Failed", f"Error: {waiting.message}")
+            self.wake(held)
 
     async def _run(self, held: PodWorker, pod: AgentPod, container: AgentContainer, state: Progress) -> None:
         sources = await held.volumes.make(pod, held.fields)
-        attempt, failures = state.next_attempt, failures_after(state)
-        spec = self._spec(held, pod, container, sources, attempt, failures)
+        attempt = 0 if state.run is None else state.run.attempt + 1
+        failures = failures_after(state)
+        spec = self._spec(held, container, sources, attempt, failures)
         held.save()  # before anything runs that an agent of later would have to end
         if state.before is not None and state.before.id:
-            await self._runtime.remove(state.before.id)
+            await self.runtime.remove(state.before.id)
         try:
             run = run_of(await self._started(held, state, spec))
         except ContainerError as error:
-            now = self._clock.now()
+            now = self.deps.clock.now()
             ended = Exit(START_ERROR_CODE, now, f"cannot start {spec.argv[0]!r}: {error}", "StartError")
             run = Run(spec.id, attempt, now, failures, ended)
             held.note(WARNING, "Failed", f"Error: {ended.message}")
@@ -186,15 +174,15 @@ class ContainerManager:
         lost = False
         while True:
             try:
-                return await self._runtime.start(spec)
+                return await self.runtime.start(spec)
             except (RuntimeLost, OSError) as error:
                 if not lost and not isinstance(error, RuntimeLost):
                     raise
                 if not lost:
                     held.note(WARNING, "Failed", f"Error: {error}")
                 lost, state.waiting = True, Waiting("ContainerCreating", str(error))
-            self._wake(held)
-            await self._clock.sleep(LOST_RETRY_SECONDS)
+            self.wake(held)
+            await self.deps.clock.sleep(LOST_RETRY_SECONDS)
 
     async def _post_start(self, held: PodWorker, container: AgentContainer, run: Run) -> bool:
         handler = container.lifecycle.post_start
@@ -202,7 +190,7 @@ class ContainerManager:
             return True
         try:
             target = held.target(run, container, held.record.environments[container.name])
-            await run_hook(self._runtime, self._clock, target, handler, POST_START_SECONDS)
+            await run_hook(self.runtime, self.deps.clock, target, handler, POST_START_SECONDS)
         except (RuntimeLost, OSError) as error:
             # As after a restart of the agent: it may have run, and is not repeated.
             log.warning("pod %s: how the hook of %s ended is lost: %s", held.key, container.name, error)
@@ -221,27 +209,23 @@ class ContainerManager:
                 log.warning("pod %s: the environment of %s is lost: %s", held.key, container.name, error)
             except (VacateError, OSError) as error:  # such as a server that is away, or a full disk
                 log.warning("pod %s: %s is not probed yet: %s", held.key, container.name, error)
-                await self._clock.sleep(RETRY_SECONDS)
+                await self.deps.clock.sleep(RETRY_SECONDS)
                 continue
             self._probes.begin(held, container, run)
-            self._wake(held)
+            self.wake(held)
             return
 
     def _spec(
-        self,
-        held: PodWorker,
-        pod: AgentPod,
-        container: AgentContainer,
-        sources: Sources,
-        attempt: int,
-        failures: int,
+        self, held: PodWorker, container: AgentContainer, sources: Sources, attempt: int, failures: int
     ) -> ContainerSpec:
         """The spec of one run; its environment is kept for probes and hooks."""
+        assert held.pod is not None
+        pod = held.pod
         mounts = binds(container, pod, held.folder)
-        honoured = self._runtime.honours_mount_paths
+        honoured = self.runtime.honours_mount_paths
         folder = held.folder.working_folder(container.name)
         base = {
-            **self._settings.base_env,
+            **self.settings.base_env,
             "HOME": str(folder),
             "HOSTNAME": pod.spec.hostname or pod.metadata.name,
             "VACATE_POD_IP": held.where.pod,
@@ -264,18 +248,12 @@ class ContainerManager:
         held.record.environments[container.name] = dict(spec.env)
         return spec
 
-    async def _environment(self, held: PodWorker, container: AgentContainer, run: Run) -> dict[str, str]:
-        """What the container was started with; it is found anew where no record has it."""
-        if container.name not in held.record.environments:
-            await self._restore(held, container, run)
-        return held.record.environments[container.name]
-
     async def _restore(self, held: PodWorker, container: AgentContainer, run: Run) -> None:
         """Take up a container of an earlier agent: its volumes are kept up to date from now on."""
         assert held.pod is not None
         sources = await held.volumes.make(held.pod, held.fields)
         if container.name not in held.record.environments:
-            self._spec(held, held.pod, container, sources, run.attempt, run.failures)
+            self._spec(held, container, sources, run.attempt, run.failures)
 
     def _pre_stop(
         self, held: PodWorker, container: AgentContainer | None, run: Run, reason: str
@@ -283,23 +261,35 @@ class ContainerManager:
         handler = container.lifecycle.pre_stop if container is not None else None
         if handler is None or container is None or held.pod is None:
             return None
-        delivery = deliver(held.pod, container, handler, reason)
-        if delivery.problem:
-            log.error("pod %s, container %s: %s", held.key, container.name, delivery.problem)
+        extras = deliver(held.pod, container, handler, reason)
+        if extras.problem:
+            log.error("pod %s, container %s: %s", held.key, container.name, extras.problem)
 
         async def hook(timeout: float, ago: float | None) -> None:
+            env = dict(self.settings.base_env)
             try:
-                env = await self._environment(held, container, run)
+                if container.name not in held.record.environments:
+                    await self._restore(held, container, run)
+                env = held.record.environments[container.name]
             except (VacateError, OSError) as error:
                 # Such as a config map that is gone, or a full disk: a hook with less is better than none.
                 log.warning("pod %s: the environment of %s is lost: %s", held.key, container.name, error)
-                env = dict(self._settings.base_env)
             target = held.target(run, container, env)
             await run_hook(
-                self._runtime, self._clock, target, handler, timeout, delivery.extras, once=PRE_STOP, ago=ago
+                self.runtime, self.deps.clock, target, handler, timeout, extras, once=PRE_STOP, ago=ago
             )
 
         return hook
+
+
+def _why_waiting(error: Exception) -> Waiting:
+    if isinstance(error, VacateError):
+        config = isinstance(error, ContainerError)
+        return Waiting("CreateContainerConfigError" if config else "ContainerCreating", str(error))
+    why = str(error) or type(error).__name__
+    if isinstance(error, OSError):  # such as a full disk
+        why = f"{error.filename or 'disk'}: {error.strerror}"
+    return Waiting("CreateContainerError", why)
 
 
 def user_of(pod: AgentPod, container: AgentContainer, own: int) -> tuple[int, int] | None:
