@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fcntl
+import functools
 import logging
 import os
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ from vacate.nodeagent.logservice import LogService
 from vacate.nodeagent.pods import PodReconciler
 from vacate.nodeagent.pressure.manager import PressureManager
 from vacate.nodeagent.pressure.measures import measure
-from vacate.nodeagent.registration import Heartbeat, NodeReconciler
+from vacate.nodeagent.registration import NodeReconciler
 from vacate.nodeagent.runtime.protocol import ContainerRuntime
 from vacate.nodeagent.runtime.supervisor.procfs import boot_id
 from vacate.nodeagent.settings import AgentSettings
@@ -67,15 +68,17 @@ class NodeAgent:
         self._nodes = Controller("node", node, [Source(nodes)], deps, backoff=Backoff(longest=_MAX_RETRY))
         self._nodes.queue.add(Key("", settings.name))
         self.pods.queue = self._pods.queue
-        heartbeat = Heartbeat(deps, settings, node)
         self.shutdown: ShutdownManager | None = None
         self.logind: Logind | None = None  # of which an earlier agent may have raised the limit
         self._shutting: asyncio.Task[None] | None = None
         self._requests: ShutdownRequests | None = None
         self._deps = deps
-        parts: list[Runnable] = [*runnables, heartbeat]
+        parts: list[Runnable] = [*runnables, node]
         if settings.pressure.thresholds:
-            parts.append(self._pressure_manager())
+            measured = functools.partial(measure, folder=settings.folder)
+            parts.append(
+                PressureManager(settings.pressure, self.pods, deps.clock, measured, self._pressure_changed)
+            )
         self.manager = Manager(deps.informers, [self._nodes, self._pods], runnables=parts)
 
     async def run(self) -> None:
@@ -83,8 +86,9 @@ class NodeAgent:
         lock = lock_folder(self.settings)
         try:
             self.pods.adopt(await self._runtime.open(self.pods.ended))
-            self._start_shutdown()  # before the API server is asked: it may be away
-            if self.logind is not None and self.shutdown is None:
+            if self.shutdown is not None:  # before the API server is asked: it may be away
+                self._shutting = asyncio.get_running_loop().create_task(self.shutdown.run(), name="shutdown")
+            elif self.logind is not None:
                 await self.logind.restore()
             await self._node.claim()
             await self.manager.run()
@@ -101,31 +105,16 @@ class NodeAgent:
 
     def add_shutdown(self, logind: Logind, holder: LockHolder, boot: str) -> ShutdownManager:
         """End the pods in order when the machine goes down. Before `run`."""
+        deps, settings = self._deps, self.settings
         self._requests = ShutdownRequests(
-            self._deps.client,
-            self._deps.clock,
-            self._deps.entropy,
-            self.settings.name,
-            SHUTDOWN_REQUESTER,
-            self.settings.dialect,
+            deps.client, deps.clock, deps.entropy, settings.name, SHUTDOWN_REQUESTER, settings.dialect
         )
         self.pods.may_start = False
-        pods = AgentPods(self.pods, self._requests)
+        pods, storage = AgentPods(self.pods, self._requests), FileStorage(settings.folder)
         self.shutdown = ShutdownManager(
-            self.settings.shutdown,
-            logind,
-            pods,
-            holder,
-            FileStorage(self.settings.folder),
-            self._deps.clock,
-            boot,
-            self._shutdown_changed,
+            settings.shutdown, logind, pods, holder, storage, deps.clock, boot, self._shutdown_changed
         )
         return self.shutdown
-
-    def _start_shutdown(self) -> None:
-        if self.shutdown is not None:
-            self._shutting = asyncio.get_running_loop().create_task(self.shutdown.run(), name="shutdown")
 
     def _shutdown_changed(self, state: ManagerState) -> None:
         marks = marks_of(state, beside_kubelet=False)
@@ -137,16 +126,6 @@ class NodeAgent:
         self.pods.node_goes_down(active=state.active)
         self._node.marks = marks
         self._nodes.queue.add(Key("", self.settings.name))
-
-    def _pressure_manager(self) -> PressureManager:
-        folder = self.settings.folder
-        return PressureManager(
-            self.settings.pressure,
-            self.pods,
-            self._deps.clock,
-            lambda signals: measure(signals, folder),
-            self._pressure_changed,
-        )
 
     def _pressure_changed(self, conditions: frozenset[str]) -> None:
         if conditions != self._node.pressures:
@@ -182,22 +161,19 @@ def lock_folder(settings: AgentSettings) -> IO[str]:
         raise ConfigError(
             f"--dir: {folder} cannot be used: {error.strerror}; choose another folder"
         ) from error
+    problem = ""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        file.seek(0)
-        holder = file.read().strip()
-        file.close()
-        raise ConfigError(
-            f"--dir: an agent works in {folder} already ({holder}); stop it, or choose another folder"
-        ) from None
+        problem = "an agent works in {} already ({}); stop it, or choose another folder"
     file.seek(0)
-    known = file.read().partition("node ")[2].strip()
-    if known and known != settings.name:
+    holder = file.read().strip()
+    known = holder.partition("node ")[2]
+    if not problem and known not in ("", settings.name):
+        problem = f"{{}} belongs to node {known}; use that name, or another folder for {settings.name}"
+    if problem:
         file.close()
-        raise ConfigError(
-            f"--dir: {folder} belongs to node {known}; use that name, or another folder for {settings.name}"
-        )
+        raise ConfigError(f"--dir: {problem.format(folder, holder)}")
     file.truncate(0)
     file.write(f"process {os.getpid()} of node {settings.name}\n")
     file.flush()

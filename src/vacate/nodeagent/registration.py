@@ -16,13 +16,7 @@ from vacate.cache.reader import Reader
 from vacate.client.hedging import first_answer
 from vacate.client.privatefile import write_private
 from vacate.entropy import Entropy
-from vacate.errors import (
-    AlreadyExists,
-    ApiError,
-    ConfigError,
-    NotFound,
-    TransportError,
-)
+from vacate.errors import AlreadyExists, ApiError, ConfigError, NotFound, TransportError
 from vacate.kube.nodeleases import LEASE_NAMESPACE, lease_object, renewal
 from vacate.kube.patches import guarded
 from vacate.nodeagent.nodeobject import AGENT, node_conditions, node_object, node_status, shows
@@ -45,6 +39,8 @@ _NAMED = 3
 class NodeReconciler:
     """The node is there, well, and holds its lease."""
 
+    name = "heartbeat"
+
     deps: Dependencies
     nodes: Reader[Node]
     settings: AgentSettings
@@ -59,6 +55,19 @@ class NodeReconciler:
     _described: bool = False  # whether this agent has described the machine anew
     _identity: str = ""
     _answered: bool = False  # whether the server has had a Node of our name, so that it knows nodes
+
+    async def run(self) -> None:
+        """Renew the lease until cancelled; one that cannot be renewed is left to the reconciler."""
+        interval, name = self.settings.heartbeat_seconds, self.settings.name
+        while True:
+            await self.deps.clock.sleep(interval + self.deps.entropy.uniform(0, interval * 0.04))
+            try:
+                if self.foreign or not self.leased:
+                    await self.reconcile(Key("", name))
+                    continue
+                await self.deps.client.patch(LEASES, name, renewal(self.deps.clock.now()), LEASE_NAMESPACE)
+            except (ApiError, TransportError, Terminal):
+                self.leased = False
 
     async def claim(self) -> None:
         """Register, or see that the Node is ours; ConfigError where another agent or a kubelet has the name.
@@ -182,30 +191,6 @@ class NodeReconciler:
             await self.deps.client.create(LEASES, lease_object(name, uid, now, seconds))
         except AlreadyExists:
             await self.deps.client.patch(LEASES, name, renewal(now), LEASE_NAMESPACE)
-
-
-@dataclass(eq=False)
-class Heartbeat:
-    """Renews the lease; one that cannot be renewed is left to the reconciler."""
-
-    name = "heartbeat"
-
-    deps: Dependencies
-    settings: AgentSettings
-    node: NodeReconciler
-
-    async def run(self) -> None:
-        """Beat until cancelled."""
-        interval, name = self.settings.heartbeat_seconds, self.settings.name
-        while True:
-            await self.deps.clock.sleep(interval + self.deps.entropy.uniform(0, interval * 0.04))
-            try:
-                if self.node.foreign or not self.node.leased:
-                    await self.node.reconcile(Key("", name))
-                    continue
-                await self.deps.client.patch(LEASES, name, renewal(self.deps.clock.now()), LEASE_NAMESPACE)
-            except (ApiError, TransportError, Terminal):
-                self.node.leased = False
 
 
 def own_identity(settings: AgentSettings, entropy: Entropy) -> str:

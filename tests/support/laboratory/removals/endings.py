@@ -37,7 +37,7 @@ def a_shutdown_is_not_called_off(patch: Patch) -> None:
     change = NodeAgent._shutdown_changed
 
     def changed(self: NodeAgent, state: ManagerState) -> None:
-        if state.active:
+        if state.active or not self._node.shutting_down:
             change(self, state)
 
     patch.setattr(NodeAgent, "_shutdown_changed", changed)
