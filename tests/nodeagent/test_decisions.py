@@ -15,13 +15,13 @@ from vacate.nodeagent.addresses import AddressPool
 from vacate.nodeagent.containers.probes import ProbeState, next_state
 from vacate.nodeagent.decisions import plan
 from vacate.nodeagent.environment import expand
-from vacate.nodeagent.lifecycle.hooks import _request
+from vacate.nodeagent.lifecycle.hooks import HttpGet
 from vacate.nodeagent.lifecycle.stages import ASKED, HOOK, KILL, TERM, ContainerTermination, next_step
-from vacate.nodeagent.model import Exit, PodProgress, Run
+from vacate.nodeagent.model import Exit, PodProgress, Run, RunningContainer
 from vacate.nodeagent.recovery import adopt_runs, adopt_status
 from vacate.nodeagent.runtime.protocol import ContainerError, ContainerState
 from vacate.nodeagent.status import Addresses, status_of
-from vacate.nodeagent.view import AgentPod, Probe
+from vacate.nodeagent.view import AgentContainer, AgentPod, Probe
 from vacate.testing import pod
 
 pytestmark = pytest.mark.unit
@@ -233,8 +233,9 @@ def test_references_expand_once_and_only_to_known_names() -> None:
 
 @pytest.mark.parametrize("value", ["a\r\nX: y", "a\nb", "\x00", "a\x7f"])
 def test_no_header_can_be_smuggled_in(value: str) -> None:
-    with pytest.raises(ContainerError):
-        _request("127.0.0.1", 80, {}, [("X-Reason", value)])
-    with pytest.raises(ContainerError):
-        _request("127.0.0.1", 80, {}, [(f"X-{value}", "fine")])
-    assert b"\r\nX: y" not in _request("127.0.0.1", 80, {"path": f"/{value}"}, ())
+    target = RunningContainer("c", AgentContainer("main"), {}, "127.0.0.1")
+    with pytest.raises(ContainerError, match="forbidden characters"):
+        HttpGet({"port": 80}, target, [("X-Reason", value)])
+    with pytest.raises(ContainerError, match="forbidden characters"):
+        HttpGet({"port": 80}, target, [(f"X-{value}", "fine")])
+    assert b"\r\nX: y" not in HttpGet({"port": 80, "path": f"/{value}"}, target).request

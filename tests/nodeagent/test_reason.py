@@ -198,7 +198,7 @@ def a_pod(handler: Obj, reason: str = WHY, **annotations: str) -> AgentPod:
 def delivered(handler: Obj, **annotations: str) -> tuple[dict[str, str], list[tuple[str, str]], str]:
     pod = a_pod(handler, **annotations)
     found = deliver(pod, pod.spec.containers[0], handler, reason_of(pod))
-    return dict(found.extras.env), list(found.extras.headers), found.problem
+    return dict(found.env), list(found.headers), found.problem
 
 
 EXEC: Obj = {"exec": {"command": ["true"]}}

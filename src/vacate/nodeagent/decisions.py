@@ -46,8 +46,8 @@ def plan(pod: AgentPod, progress: PodProgress, now: dt.datetime, *, terminating:
             _keep_running(container, state, made, now, "Always")
             if not state.started:
                 return made
-        elif not _init_done(state, progress, pod):
-            if _gave_up(state, pod):
+        elif not (state.succeeded or progress.begun(pod.spec.containers)):  # once one has run, all are done
+            if pod.spec.restart_policy == "Never" and state.exit is not None and state.exit.failed:
                 made.phase = "Failed"
                 made.stop = _running(pod, progress)
             else:
@@ -99,15 +99,6 @@ def _keep_running(
         made.start.append(container.name)
     else:
         made.later(due)
-
-
-def _init_done(state: Progress, progress: PodProgress, pod: AgentPod) -> bool:
-    """Whether an init container is behind the pod. Once a main container has run, all are."""
-    return progress.begun(pod.spec.containers) or state.succeeded
-
-
-def _gave_up(state: Progress, pod: AgentPod) -> bool:
-    return pod.spec.restart_policy == "Never" and state.exit is not None and state.exit.failed
 
 
 def _ended_for_good(pod: AgentPod, progress: PodProgress) -> list[Exit]:

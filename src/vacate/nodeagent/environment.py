@@ -41,7 +41,9 @@ def environment(
     """The base, then `envFrom`, then `env`; later ones win. ContainerError names what is missing."""
     env = dict(base)
     for one in container.env_from:
-        env |= _from_source(one, sources)
+        if (found := sources.referred(one, "Ref")) is not None:
+            prefix = str(one.get("prefix") or "")
+            env |= {prefix + name: _text(value) for name, value in (data_of(*found) or {}).items()}
     for one in container.env:
         value = _value(one, container, sources, fields, env)
         if value is not None:
@@ -67,14 +69,6 @@ def command_line(container: AgentContainer, env: Mapping[str, str]) -> list[str]
             "so that an image's entry point is unknown: set command"
         )
     return [expand(one, env) for one in (*container.command, *container.args)]
-
-
-def _from_source(one: Obj, sources: Sources) -> dict[str, str]:
-    prefix = str(one.get("prefix") or "")
-    if (found := sources.referred(one, "Ref")) is None:
-        return {}
-    data = data_of(*found)
-    return {prefix + name: _text(value) for name, value in (data or {}).items()}
 
 
 def _value(

@@ -86,12 +86,7 @@ def status_of(
 
 def rejected_status(now: dt.datetime) -> Obj:
     """Of a pod that comes while its node goes down: it is not even tried."""
-    return {
-        "phase": "Failed",
-        "reason": "NodeShutdown",
-        "message": REJECTED,
-        "startTime": format_time(now),
-    }
+    return {"phase": "Failed", "reason": "NodeShutdown", "message": REJECTED, "startTime": format_time(now)}
 
 
 def phase_of(pod: AgentPod, progress: PodProgress, ended: str = "") -> str:
@@ -135,7 +130,10 @@ def _state(spec: AgentContainer, state: Progress, pod: AgentPod, phase: str) -> 
     if run is not None and (final or state.waiting is None):
         if final or backoff(state) == 0.0 or _is_plain_init(spec, pod):
             return {"terminated": _terminated(run)}
-        return {"waiting": _shown(_backing_off(spec, state, pod))}
+        meta, wait = pod.metadata, go_duration(backoff(state))
+        message = f"back-off {wait} restarting failed container={spec.name}"
+        message += f" pod={meta.name}_{meta.namespace}({meta.uid})"
+        return {"waiting": {"reason": "CrashLoopBackOff", "message": message}}
     if final:
         lost = {"exitCode": UNKNOWN_CODE, "reason": "ContainerStatusUnknown", "message": _LOST}
         return {"terminated": {**lost, "startedAt": None, "finishedAt": None}}
@@ -166,12 +164,6 @@ def _terminated(run: Run) -> Obj:
     if run.exit.message:
         terminated["message"] = run.exit.message
     return terminated
-
-
-def _backing_off(spec: AgentContainer, state: Progress, pod: AgentPod) -> Waiting:
-    meta = pod.metadata
-    wait = f"back-off {go_duration(backoff(state))} restarting failed container={spec.name}"
-    return Waiting("CrashLoopBackOff", f"{wait} pod={meta.name}_{meta.namespace}({meta.uid})")
 
 
 def _shown(waiting: Waiting) -> Obj:

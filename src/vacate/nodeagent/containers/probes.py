@@ -42,20 +42,17 @@ class ContainerProbes:
         held.end_probes(container.name)
         held.probes[container.name] = []
         if container.startup_probe is None:
-            self._begin_later(held, container, target)
-            return
-        loop = self._loop(held, target, STARTUP, container.startup_probe)
-        held.probes[container.name].append(
-            held.spawn(self._startup(held, container, target, loop), f"startup probe {container.name}")
-        )
+            self._begin_later(held, target)
+        else:
+            startup = self._startup(held, target, container.startup_probe)
+            held.probes[container.name].append(held.spawn(startup, f"startup probe {container.name}"))
 
-    async def _startup(
-        self, held: PodWorker, container: AgentContainer, target: RunningContainer, loop: ProbeLoop
-    ) -> None:
-        await loop.run(until_healthy=True)
-        self._begin_later(held, container, target)
+    async def _startup(self, held: PodWorker, target: RunningContainer, probe: Probe) -> None:
+        await self._loop(held, target, STARTUP, probe).run(until_healthy=True)
+        self._begin_later(held, target)
 
-    def _begin_later(self, held: PodWorker, container: AgentContainer, target: RunningContainer) -> None:
+    def _begin_later(self, held: PodWorker, target: RunningContainer) -> None:
+        container = target.container
         state = held.progress.of(container.name)
         state.started, state.ready = True, container.readiness_probe is None
         for kind, probe in ((LIVENESS, container.liveness_probe), (READINESS, container.readiness_probe)):

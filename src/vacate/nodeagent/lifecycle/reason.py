@@ -35,13 +35,7 @@ class HookExtras:
     headers: Sequence[tuple[str, str]] = ()
     # `$(NAME)` in its command, empty without a reason
     arguments: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Delivery:
-    """The extras, and what is wrong with the handler where the default had to stand in for what it says."""
-
-    extras: HookExtras = HookExtras()
+    # What is wrong with the handler, where the default had to stand in for what it says.
     problem: str = ""
 
 
@@ -52,16 +46,16 @@ def reason_of(pod: AgentPod) -> str:
     return clean_reason(pod.metadata.reason or pod.metadata.annotations.get(ANNOTATION, ""))
 
 
-def deliver(pod: AgentPod, container: AgentContainer, handler: Obj, reason: str) -> Delivery:
+def deliver(pod: AgentPod, container: AgentContainer, handler: Obj, reason: str) -> HookExtras:
     """What the handler is given; a sleep takes nothing."""
     if isinstance(handler.get("exec"), dict):
         name, problem = _name(pod, container, handler, "env")
         env = {name: reason} if reason else {}
-        return Delivery(HookExtras(env=env, arguments={name: reason}), problem)
+        return HookExtras(env=env, arguments={name: reason}, problem=problem)
     if isinstance(handler.get("httpGet"), dict):
         name, problem = _name(pod, container, handler, "header")
-        return Delivery(HookExtras(headers=((name, reason),) if reason else ()), problem)
-    return Delivery()
+        return HookExtras(headers=((name, reason),) if reason else (), problem=problem)
+    return HookExtras()
 
 
 def hook_command(command: Sequence[str], env: Mapping[str, str], arguments: Mapping[str, str]) -> list[str]:

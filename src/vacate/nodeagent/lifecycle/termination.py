@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import logging
 import math
 import signal
@@ -65,7 +66,9 @@ class Termination:
                 if stage in _SIGNALS:
                     if hook is not None:
                         hook.cancel()
-                    await self._signal(_SIGNALS[stage])
+                    number = _SIGNALS[stage]
+                    send = functools.partial(self.runtime.signal, self.container, number)
+                    await self._get_through(number.name, send)
                 record.stage, record.since = stage, self.clock.monotonic()
                 self.save()
         finally:
@@ -83,27 +86,27 @@ class Termination:
             except _PASSING:
                 await self.clock.sleep(0.1)
 
-    async def _signal(self, number: signal.Signals) -> None:
+    async def _get_through(self, what: str, ask: Callable[[], Awaitable[None]]) -> None:
         while True:
             try:
-                return await self.runtime.signal(self.container, number)
+                return await ask()
             except _PASSING as error:
-                log.warning("%s: %s did not get through, again: %s", self.container, number.name, error)
+                log.warning("%s: %s did not get through, again: %s", self.container, what, error)
                 await self.clock.sleep(0.1)
 
     async def _run_hook(self, *, resumed: bool) -> None:
         record, run = self.record, self.hook
         ago = self.clock.monotonic() - record.since if resumed else None
-        while run is not None:
-            try:
-                await run(max(record.term_at - self.clock.monotonic(), 0.0), ago)
-            except _PASSING as error:
-                log.warning("%s: its hook did not get through, again: %s", self.container, error)
-                await self.clock.sleep(0.1)
-                continue
-            except VacateError as error:
-                self.hook_failed(error)
+        if run is None:
             return
+
+        async def ask() -> None:
+            await run(max(record.term_at - self.clock.monotonic(), 0.0), ago)
+
+        try:
+            await self._get_through("its hook", ask)
+        except VacateError as error:
+            self.hook_failed(error)
 
     async def _wait(self, seconds: float, *tasks: asyncio.Task[None] | None) -> None:
         """Until one of the tasks is done, the time is over, or the deadline has come closer."""
