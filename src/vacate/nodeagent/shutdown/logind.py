@@ -8,6 +8,7 @@ import logging
 import math
 import os
 import signal
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,9 +29,10 @@ ENDED = "the connection to the system bus ended"
 DEFAULT_BUS = "unix:path=/var/run/dbus/system_bus_socket"
 BUS, BUS_PATH = "org.freedesktop.DBus", "/org/freedesktop/DBus"
 LOGIND, LOGIND_PATH = "org.freedesktop.login1", "/org/freedesktop/login1"
-MANAGER = "org.freedesktop.login1.Manager"
+MANAGER, PROPERTIES = "org.freedesktop.login1.Manager", "org.freedesktop.DBus.Properties"
 SYSTEMD, SYSTEMD_PATH = "org.freedesktop.systemd1", "/org/freedesktop/systemd1"
 
+_MANAGER = (LOGIND, LOGIND_PATH, MANAGER)
 _MATCHES = (
     f"type='signal',sender='{LOGIND}',interface='{MANAGER}',member='PrepareForShutdown',path='{LOGIND_PATH}'",
     f"type='signal',sender='{BUS}',interface='{BUS}',member='NameOwnerChanged',arg0='{LOGIND}'",
@@ -42,7 +44,7 @@ class DBusLogind:
 
     def __init__(self, address: str = "", drop_ins: Path = DROP_INS, node: str = "") -> None:
         self._address = address
-        self._drop_ins, self._node = drop_ins, node
+        self._drop_in = DropIn(drop_ins / DROP_IN, f"# Written by Vacate: node {node}")
 
     async def connect(self) -> DBusSession:
         """A connection on which signals arrive."""
@@ -65,7 +67,7 @@ class DBusLogind:
             ) from error
         except Exception as error:  # of addresses and authentication: dbus-fast has a tree of its own
             raise LogindUnavailable(f"the system bus refuses: {_reason(error)}") from error
-        session = DBusSession(bus, library, self._drop_ins, self._node)
+        session = DBusSession(bus, library, self._drop_in)
         try:
             await session.open()
         except BaseException:
@@ -75,12 +77,12 @@ class DBusLogind:
 
     async def restore(self) -> None:
         """Take back what was written for longer delays: the feature is off."""
+        path = self._drop_in.path
         try:
-            path = _remove_drop_in(self._drop_ins, self._node)
+            if not self._drop_in.remove():
+                return
         except OSError as error:
-            log.warning("%s cannot be removed: %s", self._drop_ins / DROP_IN, error.strerror)
-            return
-        if path is None:
+            log.warning("%s cannot be removed: %s", path, error.strerror)
             return
         log.info("removed %s: nothing here delays a shutdown any more", path)
         try:
@@ -96,10 +98,10 @@ class DBusLogind:
 class DBusSession:
     """One connection. Any client of the bus may send signals: only logind's own count."""
 
-    def __init__(self, bus: Any, library: Any, drop_ins: Path, node: str) -> None:
+    def __init__(self, bus: Any, library: Any, drop_in: DropIn) -> None:
         self._bus = bus
         self._library = library
-        self._drop_ins, self._node = drop_ins, node
+        self._drop_in = drop_in
         self._owner = ""
         self._changed = asyncio.Event()
         self._ended = asyncio.get_running_loop().create_task(self._follow())
@@ -124,12 +126,11 @@ class DBusSession:
 
     async def raise_delay_limit(self, seconds: float) -> None:
         """Write a drop-in, never with less than what is in effect, and have logind read it."""
+        path = self._drop_in.path
         try:
-            path = _write_drop_in(self._drop_ins, max(seconds, await self.delay_limit()), self._node)
+            self._drop_in.write(max(seconds, await self.delay_limit()))
         except OSError as error:
-            raise LogindUnavailable(
-                f"{self._drop_ins / DROP_IN} cannot be written: {error.strerror}"
-            ) from error
+            raise LogindUnavailable(f"{path} cannot be written: {error.strerror}") from error
         log.info("wrote %s: logind may delay a shutdown by %g s", path, seconds)
         await self.reload()
 
@@ -140,7 +141,7 @@ class DBusSession:
 
     async def inhibitors(self) -> list[Inhibitor]:
         """`ListInhibitors`."""
-        reply = await self._call(LOGIND, LOGIND_PATH, MANAGER, "ListInhibitors", "", [])
+        reply = await self._call(*_MANAGER, "ListInhibitors", "", [])
         listed = reply.body[0] if reply.body else None
         if not isinstance(listed, (list, tuple)) or not all(_is_inhibitor(one) for one in listed):
             raise LogindUnavailable("ListInhibitors has an answer that no logind gives")
@@ -148,9 +149,7 @@ class DBusSession:
 
     async def inhibit(self, why: str) -> int:
         """A delay lock against shutdown."""
-        reply = await self._call(
-            LOGIND, LOGIND_PATH, MANAGER, "Inhibit", "ssss", ["shutdown", "Vacate", why, "delay"]
-        )
+        reply = await self._call(*_MANAGER, "Inhibit", "ssss", ["shutdown", "Vacate", why, "delay"])
         if not reply.unix_fds:
             raise LogindUnavailable("logind granted a lock without a descriptor")
         first, *others = reply.unix_fds
@@ -161,7 +160,7 @@ class DBusSession:
 
     async def reboot(self) -> None:
         """Reboot the machine, after every delay lock is released."""
-        await self._call(LOGIND, LOGIND_PATH, MANAGER, "Reboot", "b", [False])
+        await self._call(*_MANAGER, "Reboot", "b", [False])
 
     async def changed(self, timeout: float) -> float | None:
         """Wait for a signal of logind, for its restart, or for the time to pass.
@@ -220,9 +219,7 @@ class DBusSession:
                 )
 
     async def _property(self, name: str, wanted: type[T]) -> T:
-        reply = await self._call(
-            LOGIND, LOGIND_PATH, "org.freedesktop.DBus.Properties", "Get", "ss", [MANAGER, name]
-        )
+        reply = await self._call(LOGIND, LOGIND_PATH, PROPERTIES, "Get", "ss", [MANAGER, name])
         value = getattr(reply.body[0], "value", None) if reply.body else None
         if type(value) is not wanted:
             raise LogindUnavailable(f"{name} has a value that no logind gives: {value!r:.80}")
@@ -263,24 +260,23 @@ def _reason(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
-def _write_drop_in(folder: Path, seconds: float, node: str) -> Path:
-    """Write the file whole; raises OSError."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o755)
-    path = folder / DROP_IN
-    text = f"{_owner(node)} needs this long to terminate its pods in order.\n"
-    text += f"[Login]\nInhibitDelayMaxSec={math.ceil(seconds)}\n"
-    write_private(path, text.encode("ascii"), mode=0o644)
-    return path
+@dataclass(frozen=True, slots=True)
+class DropIn:
+    """The file with a longer limit of delays; by its first words it is known whose it is."""
 
+    path: Path
+    owner: str
 
-def _remove_drop_in(folder: Path, node: str) -> Path | None:
-    """Remove the file where it was written for this node; raises OSError."""
-    path = folder / DROP_IN
-    if not path.exists() or not path.read_text("utf-8", "replace").startswith(_owner(node)):
-        return None
-    path.unlink()
-    return path
+    def write(self, seconds: float) -> None:
+        """Write the file whole; raises OSError."""
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o755)
+        text = f"{self.owner} needs this long to terminate its pods in order.\n"
+        text += f"[Login]\nInhibitDelayMaxSec={math.ceil(seconds)}\n"
+        write_private(self.path, text.encode("ascii"), mode=0o644)
 
-
-def _owner(node: str) -> str:
-    return f"# Written by Vacate: node {node}"
+    def remove(self) -> bool:
+        """Remove the file where it was written for this node; raises OSError."""
+        if not self.path.exists() or not self.path.read_text("utf-8", "replace").startswith(self.owner):
+            return False
+        self.path.unlink()
+        return True
