@@ -33,7 +33,7 @@ from vacate.nodeagent.shutdown.nodepods import described
 from vacate.nodeagent.shutdown.protocol import ShutdownRefused
 from vacate.nodeagent.shutdown.state import BESIDE_KUBELET, SHORT_DELAY
 from vacate.nodeagent.shutdownagent.apipods import MIRROR
-from vacate.nodeagent.shutdownagent.kubelet import AgentPodLimits, beside_kubelet
+from vacate.nodeagent.shutdownagent.kubelet import beside_kubelet
 from vacate.nodeagent.view import AgentPod
 
 
@@ -83,9 +83,8 @@ def shown_order(
     condition = graceful_shutdown(node)
     agents = [one for one in pods if _is_agent(one)]
     if config.enabled and condition.get("reason") == BESIDE_KUBELET and agents:
-        limits = AgentPodLimits(agents[0].spec.priority or 0, agents[0].grace_seconds)
         try:
-            beside = beside_kubelet(config, limits)
+            beside = beside_kubelet(config, agents[0])
         except ShutdownRefused as error:
             raise ConfigError(f"--config: not that of the kubelet of node/{name}: {error}") from error
         all_of_them = [described(one) for one in pods]

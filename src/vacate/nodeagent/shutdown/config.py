@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import reprlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from vacate.api.durations import format_duration, parse_duration
@@ -58,14 +58,6 @@ def shown(value: object) -> str:
     return _brief.repr(value)
 
 
-@dataclass(slots=True)
-class _Problems:
-    found: list[str] = field(default_factory=list)
-
-    def add(self, name: str, problem: str) -> None:
-        self.found.append(f"{name}: {problem}")
-
-
 def migrate(total: float, critical: float) -> tuple[Bucket, ...]:
     """The two periods of the older configuration as buckets: critical pods last, the others before them."""
     return (Bucket(0, total - critical), Bucket(SYSTEM_CRITICAL_PRIORITY, critical))
@@ -76,22 +68,22 @@ def read_config(document: Any, gates: FeatureGates | None = None, source: str = 
 
     `gates` are those of the command line; the file's own `featureGates` apply where those say nothing.
     """
-    problems = _Problems()
+    problems: list[str] = []
     if not isinstance(document, Mapping):
         raise ConfigError(f"{source or 'the file'}: not a {KIND}: a mapping of fields is expected")
     for name, wanted in (("kind", KIND), ("apiVersion", API_VERSION)):
         if document.get(name) != wanted:
-            problems.add(name, f"must be {wanted}, not {shown(document.get(name))}")
+            problems.append(f"{name}: must be {wanted}, not {shown(document.get(name))}")
     for name in document:
         if meant := _misspelt(name):
-            problems.add(name, f"is not a field; write {meant}")
+            problems.append(f"{name}: is not a field; write {meant}")
     enabled = _gates(document.get("featureGates"), gates or FeatureGates(), problems)
     total, critical = _period(document, TOTAL, problems), _period(document, CRITICAL, problems)
     entries = _entries(document.get(BY_PRIORITY), problems)
-    if not problems.found:
+    if not problems:
         _check_together(document, total, critical, entries, enabled, problems)
-    if problems.found:
-        raise ConfigErrors(f"{source}: {one}" if source else one for one in problems.found)
+    if problems:
+        raise ConfigErrors(f"{source}: {one}" if source else one for one in problems)
     return _made(total, critical, entries, enabled)
 
 
@@ -113,21 +105,20 @@ def _check_together(
     critical: float,
     entries: tuple[Bucket, ...],
     enabled: Mapping[str, bool],
-    problems: _Problems,
+    problems: list[str],
 ) -> None:
     if critical > total:
-        problems.add(
-            CRITICAL,
-            f"must not be longer than {TOTAL}, which is {format_duration(total)}: it is the last part of it; "
-            "raise that or lower this",
+        problems.append(
+            f"{CRITICAL}: must not be longer than {TOTAL}, which is {format_duration(total)}: it is the last "
+            "part of it; raise that or lower this"
         )
     if entries and (total or critical):
         given = TOTAL if total else CRITICAL
-        problems.add(BY_PRIORITY, f"cannot be combined with {given}; remove one of the two")
+        problems.append(f"{BY_PRIORITY}: cannot be combined with {given}; remove one of the two")
     if (entries or total) and not enabled[GATE] and GATE in (document.get("featureGates") or {}):
         return  # switched off in the file on purpose; the periods may stay for later
     if entries and not enabled[PRIORITY_GATE]:
-        problems.add(BY_PRIORITY, f"needs feature gate {PRIORITY_GATE}; open it, or use {TOTAL}")
+        problems.append(f"{BY_PRIORITY}: needs feature gate {PRIORITY_GATE}; open it, or use {TOTAL}")
 
 
 def _misspelt(name: object) -> str:
@@ -138,12 +129,12 @@ def _misspelt(name: object) -> str:
     return next((one for one in FIELDS if one.lower() in close), "")
 
 
-def _gates(given: Any, flags: FeatureGates, problems: _Problems) -> dict[str, bool]:
+def _gates(given: Any, flags: FeatureGates, problems: list[str]) -> dict[str, bool]:
     chosen = {name: flags.enabled(name) for name in (GATE, PRIORITY_GATE)}
     if given is None:
         return chosen
     if not isinstance(given, Mapping):
-        problems.add("featureGates", "must map names of gates to true or false")
+        problems.append("featureGates: must map names of gates to true or false")
         return chosen
     for name in chosen:
         if name not in given or name in dict(flags.overrides):
@@ -151,61 +142,61 @@ def _gates(given: Any, flags: FeatureGates, problems: _Problems) -> dict[str, bo
         if isinstance(given[name], bool):
             chosen[name] = given[name]
         else:
-            problems.add(f"featureGates.{name}", f"must be true or false, not {shown(given[name])}")
+            problems.append(f"featureGates.{name}: must be true or false, not {shown(given[name])}")
     return chosen
 
 
-def _period(document: Mapping[str, Any], name: str, problems: _Problems) -> float:
+def _period(document: Mapping[str, Any], name: str, problems: list[str]) -> float:
     value = document.get(name)
     if value is None:
         return 0.0
     if not isinstance(value, str):
-        problems.add(name, f"must be a duration such as 30s, not {shown(value)}")
+        problems.append(f"{name}: must be a duration such as 30s, not {shown(value)}")
         return 0.0
     try:
         if len(value) > _MAX_DURATION:
             raise ValueError(f"{shown(value)} is longer than any duration is written")
         seconds = parse_duration(value)
     except ValueError as error:
-        problems.add(name, str(error))
+        problems.append(f"{name}: {error}")
         return 0.0
     if seconds < 0 or 0 < seconds < 1 or seconds > _MAX_SECONDS:
-        problems.add(name, f"must be 0, or from 1s to {_MAX_SECONDS}s, not {value}")
+        problems.append(f"{name}: must be 0, or from 1s to {_MAX_SECONDS}s, not {value}")
         return 0.0
     return seconds
 
 
-def _entries(given: Any, problems: _Problems) -> tuple[Bucket, ...]:
+def _entries(given: Any, problems: list[str]) -> tuple[Bucket, ...]:
     if given is None:
         return ()
     if not isinstance(given, list):
-        problems.add(BY_PRIORITY, "must be a list of entries with priority and shutdownGracePeriodSeconds")
+        problems.append(f"{BY_PRIORITY}: must be a list of entries with {' and '.join(ENTRY_FIELDS)}")
         return ()
     made: dict[int, Bucket] = {}
     for index, entry in enumerate(given):
         path = f"{BY_PRIORITY}[{index}]"
         if not isinstance(entry, Mapping):
-            problems.add(path, "must have priority and shutdownGracePeriodSeconds")
+            problems.append(f"{path}: must have {' and '.join(ENTRY_FIELDS)}")
             continue
         for name in entry:
             if name not in ENTRY_FIELDS:
-                problems.add(path, f"has no field {shown(name)}; there are {' and '.join(ENTRY_FIELDS)}")
+                problems.append(f"{path}: has no field {shown(name)}; there are {' and '.join(ENTRY_FIELDS)}")
         priority = _integer(entry, "priority", path, MIN_INT32, MAX_INT32, problems)
         seconds = _integer(entry, "shutdownGracePeriodSeconds", path, 0, _MAX_SECONDS, problems)
         if priority is None or seconds is None:
             continue
         if priority in made:
-            problems.add(f"{path}.priority", f"{priority} is given twice; keep one entry of each value")
+            problems.append(f"{path}.priority: {priority} is given twice; keep one entry of each value")
             continue
         made[priority] = Bucket(priority, float(seconds))
     return tuple(made.values())
 
 
 def _integer(
-    entry: Mapping[str, Any], name: str, path: str, least: int, most: int, problems: _Problems
+    entry: Mapping[str, Any], name: str, path: str, least: int, most: int, problems: list[str]
 ) -> int | None:
     value = entry.get(name, 0)  # Kubernetes omits a zero
     if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
         return value
-    problems.add(f"{path}.{name}", f"must be an integer from {least} to {most}, not {shown(value)}")
+    problems.append(f"{path}.{name}: must be an integer from {least} to {most}, not {shown(value)}")
     return None

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
@@ -47,41 +47,34 @@ CONFIRM_SECONDS, RECOVERY_RETRIES = 2.0, 3
 """How long logind may take to say whether a shutdown goes on; how often an agent that starts asks again."""
 
 
+@dataclass(eq=False)
 class ShutdownManager:
     """One node. `changed` is called when `state` or `record` has changed."""
 
     name = "shutdown"
 
-    def __init__(
-        self,
-        config: ShutdownConfig,
-        logind: Logind,
-        pods: NodePods,
-        holder: LockHolder,
-        storage: FileStorage,
-        clock: Clock,
-        boot: str,
-        changed: Callable[[ManagerState], None] = lambda _: None,
-        arrange: Arrange | None = None,
-    ) -> None:
-        self._config = config
-        self._logind = logind
-        self._pods = pods
-        self._holder = holder
-        self._storage = storage
-        self._clock = clock
-        self._boot = boot
-        self._changed = changed
-        self._arrange = arrange
-        self._granted = self._wanted = config.total_seconds  # what logind allows, and what it was asked for
-        self._stale = True  # the lock is of another agent, or of a shutdown that was cancelled
-        self._tidied = False  # nothing is left of a shutdown that an earlier agent saw cancelled
-        self._shortfall = ""  # why pods have less time than configured
-        self._unwatched_since: float | None = None  # nobody knows whether a shutdown has begun since then
-        self._wake = asyncio.Event()
-        self._keeping = asyncio.Lock()  # so that an old lock's release never meets the new lock
-        self.state = ManagerState()
-        self.record = ShutdownRecord()
+    config: ShutdownConfig
+    logind: Logind
+    pods: NodePods
+    holder: LockHolder
+    storage: FileStorage
+    clock: Clock
+    boot: str
+    changed: Callable[[ManagerState], None] = lambda _: None
+    arrange: Arrange | None = None
+    state: ManagerState = field(default_factory=ManagerState)
+    record: ShutdownRecord = field(default_factory=ShutdownRecord)
+    _stale: bool = True  # the lock is of another agent, or of a shutdown that was cancelled
+    _tidied: bool = False  # nothing is left of a shutdown that an earlier agent saw cancelled
+    _shortfall: str = ""  # why pods have less time than configured
+    _unwatched_since: float | None = None  # nobody knows whether a shutdown has begun since then
+    _wake: asyncio.Event = field(default_factory=asyncio.Event)
+    # so that an old lock's release never meets the new lock
+    _keeping: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def __post_init__(self) -> None:
+        # What logind allows, and what it was asked for.
+        self._granted = self._wanted = self.config.total_seconds
 
     async def run(self) -> None:
         """Run until cancelled. A lock stays held only in the middle of a shutdown."""
@@ -90,10 +83,10 @@ class ShutdownManager:
                 await self._run()
             except Exception:  # pods run on all the same, and the next shutdown must find an agent
                 log.exception("graceful node shutdown failed and starts anew")
-            await self._clock.sleep(RESTART_SECONDS)
+            await self.clock.sleep(RESTART_SECONDS)
 
     async def _run(self) -> None:
-        self._pods.on_change(self._wake.set)
+        self.pods.on_change(self._wake.set)
         await self._wait_known()
         await self._recover()
         try:
@@ -107,11 +100,11 @@ class ShutdownManager:
 
     async def _wait_known(self) -> None:
         """A pod whose hooks nobody knows yet must not be terminated without them."""
-        end = self._clock.monotonic() + KNOWN_SECONDS
-        while not self._pods.known() and self._clock.monotonic() < end:
+        end = self.clock.monotonic() + KNOWN_SECONDS
+        while not self.pods.known() and self.clock.monotonic() < end:
             self._wake.clear()
             await self._woken(end)
-        if not self._pods.known():
+        if not self.pods.known():
             log.warning("the API server does not show all pods that run: their hooks may be left out")
 
     @property
@@ -119,15 +112,15 @@ class ShutdownManager:
         return self.state.active and not self.state.finished
 
     async def _recover(self) -> None:
-        self.record = self._storage.load()
+        self.record = self.storage.load()
         shutdown = self.record.shutdown
-        if shutdown is None or not self.record.under_way(self._boot):
+        if shutdown is None or not self.record.under_way(self.boot):
             return
         log.warning("going on with the shutdown that began at %s", self.record.start)
         self._show(replace(self.state, active=True))
         if await self._goes_on(RECOVERY_RETRIES):
             # Those that are gone, too: they must not be started again.
-            self._give(resume(shutdown, self._clock.monotonic(), ()))
+            self._give(resume(shutdown, self.clock.monotonic(), ()))
 
     async def _goes_on(self, retries: int = 0) -> bool:
         """Whether the shutdown of the record does; it may have been cancelled unseen, and is closed then.
@@ -138,7 +131,7 @@ class ShutdownManager:
         for _ in range(retries):
             if preparing is not None:
                 break
-            await self._clock.sleep(FIRST_RETRY)
+            await self.clock.sleep(FIRST_RETRY)
             preparing = await self.is_preparing()
         if preparing is False and self.state.active:
             self._cancel()
@@ -148,7 +141,7 @@ class ShutdownManager:
         """Whether the machine is about to shut down; None where logind does not say."""
         try:
             async with asyncio.timeout(CONFIRM_SECONDS):
-                session = await self._logind.connect()
+                session = await self.logind.connect()
                 try:
                     return await session.preparing()
                 finally:
@@ -162,27 +155,27 @@ class ShutdownManager:
         pause = FIRST_RETRY
         while True:
             try:
-                session = await self._logind.connect()
+                session = await self.logind.connect()
                 try:
                     await self._attend(session)
                 finally:
                     pause = FIRST_RETRY
                     if self._unwatched_since is None:
-                        self._unwatched_since = self._clock.monotonic()
+                        self._unwatched_since = self.clock.monotonic()
                     await session.aclose()
             except ShutdownRefused as error:
                 self._report(f"graceful node shutdown is {error.what}: {error}", refused=error.reason)
                 await self._release(stopping=True)
                 if isinstance(error, ShutdownOff):
-                    await self._logind.restore()
+                    await self.logind.restore()
                 pause = MAX_RETRY
             except (VacateError, OSError) as error:
                 self._report(f"graceful node shutdown is unavailable: {error}", connected=False)
-            await self._clock.sleep(pause)
+            await self.clock.sleep(pause)
             pause = FIRST_RETRY if self.state.active else min(2 * pause, MAX_RETRY)
 
     async def _attend(self, session: LogindSession) -> None:
-        held = await self._holder.holds()
+        held = await self.holder.holds()
         self._show(replace(self.state, locked=held is not None))
         if held is not None and self._unwatched_since is None:
             self._unwatched_since = held.left_at
@@ -190,13 +183,13 @@ class ShutdownManager:
             self._report(self._shortfall)  # what was in the way meanwhile is over
         while True:
             preparing = await session.preparing()
-            if self._arrange is not None and not self.state.active:
-                self._config = await self._arrange(session, preparing)
+            if self.arrange is not None and not self.state.active:
+                self.config = await self.arrange(session, preparing)
             granted, before = usable(await session.delay_limit()), (self._granted, self._wanted)
             self._granted = granted
             self._see(preparing=preparing)
             self._unwatched_since = None
-            changed = before != (granted, self._config.total_seconds)
+            changed = before != (granted, self.config.total_seconds)
             if not preparing and (self._stale or not self.state.locked or changed):
                 await self._take(session)
                 continue  # it may have begun meanwhile
@@ -204,19 +197,19 @@ class ShutdownManager:
 
     async def _keep_telling(self) -> None:
         while True:
-            await self._clock.sleep(LISTENING_SECONDS)
+            await self.clock.sleep(LISTENING_SECONDS)
             if self.state.locked and not self.state.active and self._unwatched_since is None:
                 await self._tell()
 
     async def _tell(self) -> None:
         """So that an agent after this one knows since when nobody listened, also if this one was stopped."""
         with contextlib.suppress(VacateError, OSError):
-            await self._holder.holds(listening=True)
+            await self.holder.holds(listening=True)
 
     async def _take(self, session: LogindSession) -> None:
         async with self._keeping:
-            wanted = self._config.total_seconds
-            grant = await take_lock(session, self._holder, self._clock, wanted)
+            wanted = self.config.total_seconds
+            grant = await take_lock(session, self.holder, self.clock, wanted)
             self._stale, self._shortfall = False, grant.missing
             self._granted, self._wanted = grant.seconds, wanted
             self._show(replace(self.state, locked=True))
@@ -237,16 +230,16 @@ class ShutdownManager:
             self._cancel()
         elif not preparing and not self._tidied:
             self._tidied = True
-            self._pods.cancel()  # an earlier agent may not have come to it
+            self.pods.cancel()  # an earlier agent may not have come to it
             if self.record.outcome == FINISHED:  # and came to nothing, or the boot goes on after it
                 self._save(msgspec.structs.replace(self.record, outcome=CANCELLED))
 
     # --- the course of a shutdown ---------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        now = self._clock.monotonic()
+        now = self.clock.monotonic()
         record = self.record
-        if record.outcome == FINISHED and record.boot == self._boot:
+        if record.outcome == FINISHED and record.boot == self.boot:
             # An agent that restarts after it was done: the machine is on its way down. The one before may
             # have been killed before it released the lock.
             log.warning("every bucket had its turn before this agent started")
@@ -257,8 +250,8 @@ class ShutdownManager:
         def left_of(seconds: float) -> float:
             return max(seconds - unwatched, MIN_SHARE * seconds)
 
-        groups = group_pods(fit(self._config.buckets, left_of(self._granted)), self._pods.running())
-        if over := self._config.spread_over:  # of which time has passed, too
+        groups = group_pods(fit(self.config.buckets, left_of(self._granted)), self.pods.running())
+        if over := self.config.spread_over:  # of which time has passed, too
             groups = spread(groups, left_of(min(over, self._granted)))
         shutdown = Shutdown(groups, now, unwatched=unwatched)
         log.warning(
@@ -268,16 +261,16 @@ class ShutdownManager:
             f"; logind may wait since {format_duration(unwatched)}" if unwatched >= 1.0 else "",
             "" if self.state.locked else "; no lock is held, so it may be sooner",
         )
-        self._save(ShutdownRecord(self._clock.now(), None, self._boot, shutdown))
+        self._save(ShutdownRecord(self.clock.now(), None, self.boot, shutdown))
         self._show(replace(self.state, active=True, finished=False))
         self._wake.set()
 
     def _cancel(self) -> None:
         log.warning("the shutdown was cancelled: no further pod is terminated")
         self._tidied = True
-        self._pods.cancel()
+        self.pods.cancel()
         if self.record.shutdown is not None:
-            self._save(self.record.closed(CANCELLED, self._clock.now()))
+            self._save(self.record.closed(CANCELLED, self.clock.now()))
         else:
             self._save(msgspec.structs.replace(self.record, outcome=CANCELLED))
         self._stale = True
@@ -290,7 +283,7 @@ class ShutdownManager:
 
     async def _woken(self, end: float | None) -> None:
         """Return when something has changed, or at that time at the latest."""
-        left = None if end is None else max(end - self._clock.monotonic(), 0.0)
+        left = None if end is None else max(end - self.clock.monotonic(), 0.0)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(left):
                 await self._wake.wait()
@@ -302,12 +295,12 @@ class ShutdownManager:
         shutdown = self.record.shutdown
         if not self._is_terminating or shutdown is None:
             return None
-        gone = self._pods.gone(one.uid for one in shutdown.pods)
-        after, orders = advance(shutdown, self._clock.monotonic(), gone)
+        gone = self.pods.gone(one.uid for one in shutdown.pods)
+        after, orders = advance(shutdown, self.clock.monotonic(), gone)
         if orders and shutdown.index >= 0:  # the first bucket follows what logind has just said
             if not await self._goes_on():
                 return None
-            after, orders = advance(shutdown, self._clock.monotonic(), gone)
+            after, orders = advance(shutdown, self.clock.monotonic(), gone)
         if after != shutdown or gone != set(self.record.gone):
             self._save(msgspec.structs.replace(self.record, shutdown=after, gone=tuple(sorted(gone))))
         self._give(orders)
@@ -320,29 +313,29 @@ class ShutdownManager:
         """Wait until the API server knows how all pods have ended, or the configured time is over."""
         total = sum(one.bucket.seconds for one in shutdown.groups)
         beyond = spare(self._granted - shutdown.unwatched, total)
-        left = shutdown.started + total + beyond - self._clock.monotonic()
+        left = shutdown.started + total + beyond - self.clock.monotonic()
         try:
             async with asyncio.timeout(max(left, 0.0)):
-                await self._pods.flush()
+                await self.pods.flush()
         except TimeoutError:
             log.warning("the API server does not know yet how all pods terminated: it is written when it can")
         if not self._is_terminating:
             return  # cancelled meanwhile
-        self._save(self.record.closed(FINISHED, self._clock.now()))
+        self._save(self.record.closed(FINISHED, self.clock.now()))
         self._show(replace(self.state, finished=True))
         await self._let_go()
 
     async def _let_go(self) -> None:
         log.warning("every bucket had its turn: releasing the shutdown inhibitor")
         while self.state.finished and not await self._release():
-            await self._clock.sleep(RELEASE_RETRY)
+            await self.clock.sleep(RELEASE_RETRY)
 
     async def _release(self, *, stopping: bool = False) -> bool:
         async with self._keeping:
             if not (self.state.finished or stopping):
                 return True  # cancelled meanwhile: what is held is the lock for the next shutdown
             try:
-                await self._holder.release()
+                await self.holder.release()
             except (VacateError, OSError) as error:
                 log.warning("the shutdown inhibitor cannot be released: %s", error)
                 return False
@@ -356,19 +349,19 @@ class ShutdownManager:
                 order.pod.key, order.pod.priority, order.bucket, format_duration(order.seconds),
             )  # fmt: skip
             try:
-                self._pods.end(order)
+                self.pods.end(order)
             except Exception:
                 log.exception("pod %s cannot be terminated; the others can", order.pod.key)
 
     def _save(self, record: ShutdownRecord) -> None:
         self.record = record
         try:
-            self._storage.save(record)
+            self.storage.save(record)
         except OSError as error:
             log.warning("the record of the shutdown is not on disk, a restart would forget it: %s", error)
 
     def _show(self, state: ManagerState) -> None:
         if state != self.state:
             self.state = state
-            self._changed(state)
+            self.changed(state)
             self._wake.set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from vacate.api.objects import Obj
 from vacate.api.untyped import maps, text
@@ -16,50 +17,50 @@ from vacate.nodeagent.view import DEFAULT_GRACE_SECONDS, AgentPod
 from vacate.runtime.reconcile import Key
 
 
+@dataclass(eq=False)
 class AgentPods:
     """Ends pods by the agent's own way of ending them, with less time where the shutdown grants less."""
 
-    def __init__(self, pods: PodReconciler, requests: ShutdownRequests) -> None:
-        self._pods = pods
-        self._requests = requests
+    pods: PodReconciler
+    requests: ShutdownRequests
 
     def known(self) -> bool:
         """Whether the hooks and interceptors of all that runs are known, by record or API server."""
-        return all(one.pod is not None for one in self._pods.held.values() if one.progress.busy)
+        return all(one.pod is not None for one in self.pods.held.values() if one.progress.busy)
 
     def running(self) -> list[ShutdownPod]:
         """Every pod that has a process or would get one."""
-        return [_described(one) for one in self._pods.held.values() if one.active]
+        return [_described(one) for one in self.pods.held.values() if one.active]
 
     def end(self, order: TerminatePod) -> None:
         """Begin to end it; interceptors are asked first, where they have time."""
         pod, key = order.pod, Key(order.pod.namespace, order.pod.name)
-        self._pods.end(pod.uid, order.seconds, order.prepare, key=key, cause=SHUTDOWN)
+        self.pods.end(pod.uid, order.seconds, order.prepare, key=key, cause=SHUTDOWN)
         # An agent before this one may have asked it to end already, as nobody could be asked to prepare it.
-        if order.prepare > 0 and not self._pods.held[pod.uid].ending:
+        if order.prepare > 0 and not self.pods.held[pod.uid].ending:
             grace = min(pod.grace_seconds, order.seconds)
-            at_once = lambda: self._pods.end(pod.uid, grace, cause=SHUTDOWN)  # noqa: E731
-            self._requests.request(pod, order.prepare, at_once)
+            at_once = lambda: self.pods.end(pod.uid, grace, cause=SHUTDOWN)  # noqa: E731
+            self.requests.request(pod, order.prepare, at_once)
 
     def cancel(self) -> None:
         """Leave alone what was not asked to end, and take back its requests."""
-        self._pods.spare()
-        self._requests.withdraw_all()
+        self.pods.spare()
+        self.requests.withdraw_all()
 
     def gone(self, uids: Iterable[str]) -> set[str]:
         """Those without a process that will not get one either."""
-        held = self._pods.held
+        held = self.pods.held
         return {uid for uid in uids if uid not in held or not _may_run(held[uid])}
 
     def on_change(self, callback: Callable[[], None]) -> None:
         """Subscribe to ends of containers."""
-        self._pods.changed = callback
+        self.pods.changed = callback
 
     async def flush(self) -> None:
         """Wait until the API server knows how every pod has ended, also those that are being killed."""
-        while any(one.unreported for one in self._pods.held.values()):
-            self._pods.status_written.clear()
-            await self._pods.status_written.wait()
+        while any(one.unreported for one in self.pods.held.values()):
+            self.pods.status_written.clear()
+            await self.pods.status_written.wait()
 
 
 def _may_run(held: PodWorker) -> bool:

@@ -43,12 +43,8 @@ def marks_of(state: ManagerState, *, beside_kubelet: bool) -> Marks:
     if state.problem:
         return Marks(state.active, True, SHORT_DELAY, state.problem)
     if beside_kubelet:
-        return Marks(
-            state.active,
-            True,
-            BESIDE_KUBELET,
-            "the kubelet terminates the pods, after interceptors had their turns",
-        )
+        message = "the kubelet terminates the pods, after interceptors had their turns"
+        return Marks(state.active, True, BESIDE_KUBELET, message)
     return Marks(state.active, True, "Agent", "the agent of the node terminates the pods in order")
 
 

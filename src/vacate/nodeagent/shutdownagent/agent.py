@@ -82,7 +82,6 @@ class ShutdownAgent:
         self._settings = settings
         self._config = settings.config
         self._rejected = ""  # why the file as it is now is not used
-        self._logind = logind
         self._kubelet = kubelet
         pods = deps.informers.informer(PODS, AgentPod, field_selector=f"spec.nodeName={settings.node}")
         self._requests = ShutdownRequests(
@@ -96,16 +95,9 @@ class ShutdownAgent:
         self._moved = asyncio.Event()
         self._active = False
         self.shutdown = ShutdownManager(
-            settings.config,
-            logind,
-            self.pods,
-            holder,
-            FileStorage(settings.folder),
-            deps.clock,
-            settings.boot,
-            self._shutdown_changed,
-            self._arrange,
-        )
+            settings.config, logind, self.pods, holder, FileStorage(settings.folder), deps.clock,
+            settings.boot, self._shutdown_changed, self._arrange,
+        )  # fmt: skip
         self.manager = Manager(deps.informers, [], runnables=[*runnables, self._marks])
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -151,8 +143,8 @@ class ShutdownAgent:
             return self._config
         if self.pods.beside is not None and preparing:
             return self.pods.beside  # as it was read before
-        limits = self.pods.own_limits()
-        self.pods.beside = beside_kubelet(await read_kubelet(self._kubelet), limits)
+        own = self.pods.own_pod()
+        self.pods.beside = beside_kubelet(await read_kubelet(self._kubelet), own)
         return self.pods.beside
 
     def _look_at_config(self) -> None:
@@ -181,8 +173,8 @@ class ShutdownAgent:
             raise LogindUnavailable("the API server has not listed the pods of this node yet")
         log.warning("the machine goes down, and the API server has not listed the pods of this node yet")
         end = self._deps.clock.monotonic() + SYNC_SECONDS
-        while not self.pods.are_known() and self._deps.clock.monotonic() < end:
-            if self.pods.are_recorded():
+        while not (self.pods.are_known() or self.pods.are_recorded()):
+            if self._deps.clock.monotonic() >= end:
                 return
             await self._deps.clock.sleep(0.1)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from vacate.api.kinds import PODS
@@ -26,7 +27,7 @@ from vacate.nodeagent.shutdown.buckets import ShutdownPod, TerminatePod
 from vacate.nodeagent.shutdown.config import ShutdownConfig
 from vacate.nodeagent.shutdown.nodepods import described
 from vacate.nodeagent.shutdown.requests import ShutdownRequests
-from vacate.nodeagent.shutdownagent.kubelet import AgentPodLimits, shares_bucket
+from vacate.nodeagent.shutdownagent.kubelet import shares_bucket
 from vacate.nodeagent.status import DISRUPTION_TARGET, SHUTDOWN, disruption_target
 from vacate.nodeagent.view import AgentPod, AgentPodSpec
 from vacate.runtime.reconcile import Key
@@ -39,43 +40,35 @@ MIRROR = "kubernetes.io/config.mirror"
 _NOTED = (MIRROR, *PREFIXES)
 
 
+@dataclass(eq=False)
 class ApiPods:
     """Deletes with the time that the shutdown grants, never by force: what runs must be seen to end."""
 
-    def __init__(
-        self,
-        client: Client,
-        clock: Clock,
-        pods: Informer[AgentPod],
-        requests: ShutdownRequests,
-        own_uid: str,
-        folder: Path,
-        boot: str,
-    ) -> None:
-        """`folder` has the records, also those of an earlier agent."""
-        self._client = client
-        self._clock = clock
-        self._informer = pods
-        self._reader = pods.reader
-        self._requests = requests
-        self._own_uid = own_uid
-        self._folder = folder
-        self._boot = boot
-        self._held: dict[str, RecordedPod] = {}  # by uid
-        self._unmarkings: dict[str, asyncio.Task[None]] = {}
-        self._prepared: set[str] = set()
-        self._changed: Callable[[], None] = lambda: None
-        self._moved = asyncio.Event()
-        # Where the kubelet terminates pods itself: they are only prepared here.
-        self.beside: ShutdownConfig | None = None
-        for uid, record in load_all(folder):
-            if record.boot != boot:  # what was asked of the API server then, the kubelet knows from there
-                record.boot, record.order = boot, None
+    client: Client
+    clock: Clock
+    informer: Informer[AgentPod]
+    requests: ShutdownRequests
+    own_uid: str
+    folder: Path  # of the records, also those of an earlier agent
+    boot: str
+    # Where the kubelet terminates pods itself: they are only prepared here.
+    beside: ShutdownConfig | None = None
+    _held: dict[str, RecordedPod] = field(default_factory=dict)  # by uid
+    _unmarkings: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    _prepared: set[str] = field(default_factory=set)
+    _changed: Callable[[], None] = lambda: None
+    _moved: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self._reader = self.informer.reader
+        for uid, record in load_all(self.folder):
+            if record.boot != self.boot:  # the kubelet knows from the API server what was asked then
+                record.boot, record.order = self.boot, None
             self._hold(uid, Key(record.namespace, record.name), record)
-        pods.subscribe(self._notify)
+        self.informer.subscribe(self._notify)
 
     def _hold(self, uid: str, key: Key, record: PodRecord | None = None) -> RecordedPod:
-        made = RecordedPod(key, uid, self._clock, self._folder / uid, record or PodRecord(self._boot))
+        made = RecordedPod(key, uid, self.clock, self.folder / uid, record or PodRecord(self.boot))
         self._held[uid] = made
         return made
 
@@ -113,25 +106,22 @@ class ApiPods:
 
     def are_recorded(self) -> bool:
         """Whether the API server does not answer, and an earlier agent has noted the pods of the node."""
-        return bool(self._held) and self._informer.trouble is not None
+        return bool(self._held) and self.informer.trouble is not None
 
     def _listed(self) -> list[AgentPod]:
         if self._reader.synced:
             return self._reader.list()
         return [one.record.pod for one in self._held.values() if one.record.pod is not None]
 
-    def own_limits(self) -> AgentPodLimits:
-        """What the pod of this agent says; the defaults where it is not among the pods of the node."""
-        for pod in self._listed():
-            if pod.metadata.uid == self._own_uid:
-                return AgentPodLimits(pod.spec.priority or 0, pod.grace_seconds)
-        return AgentPodLimits()
+    def own_pod(self) -> AgentPod:
+        """The pod of this agent; one that says nothing where it is not among the pods of the node."""
+        return next((one for one in self._listed() if one.metadata.uid == self.own_uid), AgentPod())
 
     def running(self) -> list[ShutdownPod]:
         """All but the agent's own, terminated ones, and static ones, which only the kubelet can end."""
         found = []
         for pod in self._listed():
-            if pod.terminal or pod.metadata.uid == self._own_uid:
+            if pod.terminal or pod.metadata.uid == self.own_uid:
                 continue
             if MIRROR in pod.metadata.annotations:
                 log.info("pod %s is static: it terminates with the machine", described(pod).key)
@@ -156,14 +146,14 @@ class ApiPods:
         held = self._held.get(pod.uid) or self._hold(pod.uid, Key(pod.namespace, pod.name))
         if pod.prepare_only:
             if order.prepare > 0:
-                done = self._mark_prepared(pod.uid)
-                self._requests.request(pod, order.prepare, done, done)
+                done = functools.partial(self._mark_prepared, pod.uid)
+                self.requests.request(pod, order.prepare, done, done)
             return
         self._order(held, order.seconds, order.prepare)
         if not held.ending:
             # Where no interceptor comes, its own time begins.
             own = lambda: self._order(held, pod.grace_seconds)  # noqa: E731
-            self._requests.request(pod, order.prepare, own)
+            self.requests.request(pod, order.prepare, own)
 
     def _order(self, held: RecordedPod, seconds: float, prepare: float = 0.0) -> None:
         if (unmarking := self._unmarkings.pop(held.uid, None)) is not None:
@@ -180,7 +170,7 @@ class ApiPods:
             if (held.spare() and marked) or self._is_left_marked(held):
                 self._unmarkings[held.uid] = held.spawn(self._unmark(held), "unmark")
         self._prepared.clear()
-        self._requests.withdraw_all()
+        self.requests.withdraw_all()
 
     def gone(self, uids: Iterable[str]) -> set[str]:
         """Those that the API server has no more, or shows as ended. Without a list of its pods none is.
@@ -190,9 +180,9 @@ class ApiPods:
         """
         if not self._reader.synced:
             return set()
-        running = {
-            one.metadata.uid for one in self._reader.list() if not one.terminal or _is_removed_soon(one)
-        }
+        there = self._reader.list()
+        removed_soon = {one.metadata.uid for one in there if one.deleting and not one.metadata.finalizers}
+        running = {one.metadata.uid for one in there if not one.terminal} | removed_soon
         return {uid for uid in uids if uid not in running or uid in self._prepared}
 
     def on_change(self, callback: Callable[[], None]) -> None:
@@ -214,12 +204,9 @@ class ApiPods:
         for held in self._held.values():
             await held.abandon()
 
-    def _mark_prepared(self, uid: str) -> Callable[[], None]:
-        def mark() -> None:
-            self._prepared.add(uid)
-            self._changed()
-
-        return mark
+    def _mark_prepared(self, uid: str) -> None:
+        self._prepared.add(uid)
+        self._changed()
 
     async def _ask(self, held: RecordedPod) -> None:
         """Delete it, with the time that it has."""
@@ -241,13 +228,10 @@ class ApiPods:
 
     async def _delete(self, held: RecordedPod) -> None:
         if (order := held.record.order) is not None:
-            left = min(order.deadline - self._clock.monotonic(), self._grace(held))
+            own = held.record.pod.grace_seconds if held.record.pod is not None else math.inf
+            left = min(order.deadline - self.clock.monotonic(), own)
             options = DeleteOptions(grace_period_seconds=whole_seconds(left), uid=held.uid, reason=EVICTION)
-            await self._client.delete(PODS, held.key.name, held.key.namespace, options)
-
-    def _grace(self, held: RecordedPod) -> float:
-        pod = held.record.pod
-        return pod.grace_seconds if pod is not None else math.inf
+            await self.client.delete(PODS, held.key.name, held.key.namespace, options)
 
     def _shown(self, held: RecordedPod) -> AgentPod | None:
         """The pod as the API server shows it, and not another of its name."""
@@ -257,28 +241,26 @@ class ApiPods:
     async def _mark_disrupted(self, held: RecordedPod) -> None:
         """So that a Job does not count it as a failure of the program. Worth one attempt, and no delay."""
         key, found = held.key, self._shown(held)
-        if found is None or found.terminal:
+        if found is None or found.terminal or _is_marked(found):  # by an attempt before this one
             return
-        if _is_marked(found):
-            return  # by an attempt before this one
         try:
             async with asyncio.timeout(MARK_SECONDS):
                 try:
                     await self._write_mark(found, self._mark(found))
                 except Conflict:
-                    found = await self._client.get(PODS, key.name, key.namespace, into=AgentPod)
+                    found = await self.client.get(PODS, key.name, key.namespace, into=AgentPod)
                     if found.metadata.uid == held.uid:
                         await self._write_mark(found, self._mark(found))
         except (VacateError, OSError) as error:
             log.info("pod %s has no condition DisruptionTarget: %s", key, str(error) or type(error).__name__)
 
     def _mark(self, pod: AgentPod) -> Obj:
-        return disruption_target(pod, SHUTDOWN.message, self._clock.now())
+        return disruption_target(pod, SHUTDOWN.message, self.clock.now())
 
     async def _write_mark(self, found: AgentPod, mark: Obj) -> None:
         """Only upon the version that was read: a copy that arrives late must not mark a pod spared since."""
         meta, change = found.metadata, {"status": {"conditions": [mark]}}
-        await self._client.patch_status(PODS, meta.name, guarded(meta, change), meta.namespace)
+        await self.client.patch_status(PODS, meta.name, guarded(meta, change), meta.namespace)
 
     def _is_left_marked(self, held: RecordedPod) -> bool:
         """Whether it has the mark of a shutdown that does not end it; a kubelet's own marks are its own."""
@@ -293,19 +275,17 @@ class ApiPods:
             await asyncio.wait([held.asking])  # a deletion may be under way
         while True:
             try:
-                return await self._remove_mark(held)
+                found = await self.client.get(PODS, held.key.name, held.key.namespace, into=AgentPod)
+                if found.metadata.uid == held.uid and not found.deleting and _is_marked(found):
+                    await self._write_mark(found, {"type": DISRUPTION_TARGET, "$patch": "delete"})
+                return
             except NotFound:
-                return None
+                return
             except (VacateError, OSError) as error:
                 log.info(
                     "pod %s keeps its condition for now: %s", held.key, str(error) or type(error).__name__
                 )
-            await self._clock.sleep(RETRY_SECONDS)
-
-    async def _remove_mark(self, held: RecordedPod) -> None:
-        found = await self._client.get(PODS, held.key.name, held.key.namespace, into=AgentPod)
-        if found.metadata.uid == held.uid and not found.deleting and _is_marked(found):
-            await self._write_mark(found, {"type": DISRUPTION_TARGET, "$patch": "delete"})
+            await self.clock.sleep(RETRY_SECONDS)
 
 
 def whole_seconds(left: float) -> int:
@@ -314,10 +294,6 @@ def whole_seconds(left: float) -> int:
     At least 1: 0 would remove the object while its containers run.
     """
     return max(round(left), 1)
-
-
-def _is_removed_soon(pod: AgentPod) -> bool:
-    return pod.deleting and not pod.metadata.finalizers
 
 
 def _is_marked(pod: AgentPod) -> bool:

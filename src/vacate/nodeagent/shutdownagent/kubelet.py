@@ -8,12 +8,12 @@ for it, and the agent stays until interceptors have prepared their pods. Anythin
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from vacate.api.durations import format_duration
-from vacate.nodeagent.shutdown.buckets import Bucket, ShutdownPod
+from vacate.nodeagent.shutdown.buckets import ShutdownPod
 from vacate.nodeagent.shutdown.config import BY_PRIORITY, CRITICAL, TOTAL, ShutdownConfig
 from vacate.nodeagent.shutdown.protocol import Inhibitor, ShutdownRefused
+from vacate.nodeagent.view import AgentPod
 from vacate.runtime.recorder import SHUTDOWN_FLUSH_SECONDS
 
 LOWEST_PRIORITY = -1_000_000_000
@@ -28,14 +28,6 @@ _OWN_BUCKET = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class AgentPodLimits:
-    """What the agent's own pod says about itself."""
-
-    priority: int = 0
-    grace_seconds: float = 30.0
-
-
 def holds_lock(inhibitors: Iterable[Inhibitor]) -> bool:
     """Whether the kubelet delays shutdowns: its feature is on, and works."""
     return any(
@@ -44,7 +36,7 @@ def holds_lock(inhibitors: Iterable[Inhibitor]) -> bool:
     )
 
 
-def beside_kubelet(kubelet: ShutdownConfig, own: AgentPodLimits) -> ShutdownConfig:
+def beside_kubelet(kubelet: ShutdownConfig, own: AgentPod) -> ShutdownConfig:
     """How interceptors share the time for which the agent holds the kubelet back, or ShutdownRefused."""
     if not kubelet.enabled:
         raise ShutdownRefused(
@@ -52,13 +44,15 @@ def beside_kubelet(kubelet: ShutdownConfig, own: AgentPodLimits) -> ShutdownConf
         )
     first, *others = sorted(kubelet.buckets, key=lambda one: one.priority)
     if not others or others[0].priority > 0 or first.priority >= 0:
+        buckets = ", ".join(f"{one.priority}: {format_duration(one.seconds)}" for one in kubelet.buckets)
         raise ShutdownRefused(
-            f"the kubelet terminates pods itself, in the buckets {_listed(kubelet.buckets)}, and none is "
+            f"the kubelet terminates pods itself, in the buckets {buckets}, and none is "
             f"below priority 0: it would terminate pods while the agent does. Either {_OFF}, or {_OWN_BUCKET}"
         )
-    if own.priority >= others[0].priority:
+    priority = own.spec.priority or 0
+    if priority >= others[0].priority:
         raise ShutdownRefused(
-            f"the agent's priority {own.priority} is not in the kubelet's lowest bucket, so that the kubelet "
+            f"the agent's priority {priority} is not in the kubelet's lowest bucket, so that the kubelet "
             "does not wait for it: use the PriorityClass of vacate install --shutdown-agent=beside-kubelet"
         )
     seconds = min(first.seconds, own.grace_seconds) - EXIT_SECONDS
@@ -74,7 +68,3 @@ def beside_kubelet(kubelet: ShutdownConfig, own: AgentPodLimits) -> ShutdownConf
 def shares_bucket(pod: ShutdownPod, config: ShutdownConfig) -> bool:
     """Beside a kubelet: whether that ends the pod together with the agent, before anyone can prepare it."""
     return pod.priority < config.buckets[0].priority
-
-
-def _listed(buckets: Iterable[Bucket]) -> str:
-    return ", ".join(f"{one.priority}: {format_duration(one.seconds)}" for one in buckets)
