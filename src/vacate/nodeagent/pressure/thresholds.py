@@ -52,13 +52,9 @@ class Threshold:
 
     def crossed(self, measure: Measure) -> bool:
         """Whether too little is left."""
-        return measure.available < self.least(measure.capacity)
-
-    def least(self, capacity: int) -> float:
-        """The smallest amount that is enough."""
         if self.text.endswith("%"):
-            return capacity * float(self.text[:-1]) / 100
-        return float(parse_quantity(self.text).value())
+            return measure.available < measure.capacity * float(self.text[:-1]) / 100
+        return measure.available < float(parse_quantity(self.text).value())
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,14 +188,8 @@ def victim(candidates: Iterable[Candidate]) -> Candidate | None:
 def eviction(threshold: Threshold, measure: Measure) -> NodeReason:
     """The message about the pod, in the kubelet's words."""
     resource = RESOURCES[threshold.signal]
+    left = str(measure.available) if resource == "inodes" else f"{measure.available // 1024}Ki"
     message = (
-        f"The node was low on resource: {resource}. Threshold quantity: {threshold.text}, "
-        f"available: {_amount(threshold, measure)}. "
+        f"The node was low on resource: {resource}. Threshold quantity: {threshold.text}, available: {left}. "
     )
     return NodeReason(f"the node is low on {resource}", "Evicted", message, phase="Failed")
-
-
-def _amount(threshold: Threshold, measure: Measure) -> str:
-    if RESOURCES[threshold.signal] == "inodes":
-        return str(measure.available)
-    return f"{measure.available // 1024}Ki"
