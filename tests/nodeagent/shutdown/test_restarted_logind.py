@@ -10,7 +10,7 @@ import dbus_fast
 import pytest
 from dbus_fast import Message, MessageType, Variant
 
-from vacate.nodeagent.shutdown.logind import BUS, LOGIND, LOGIND_PATH, MANAGER, DBusSession
+from vacate.nodeagent.shutdown.logind import BUS, LOGIND, LOGIND_PATH, MANAGER, DBusSession, DropIn
 
 pytestmark = pytest.mark.unit
 
@@ -52,7 +52,7 @@ def signal(interface: str, member: str, signature: str, body: list[object], *, s
 @pytest.mark.parametrize(("sender", "heard"), [(NEW, True), (OLD, False)])
 async def test_the_signal_of_the_logind_that_runs_is_heard(sender: str, heard: bool) -> None:
     bus = Bus()
-    session = DBusSession(bus, dbus_fast, Path("unused"), "laptop")
+    session = DBusSession(bus, dbus_fast, DropIn(Path("unused"), "laptop"))
     try:
         await session.open()
         await session.changed(0.01)  # of its restart

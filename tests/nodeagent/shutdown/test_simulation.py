@@ -141,7 +141,7 @@ def ends_pods_that_wait_for_interceptors_after_a_cancellation(patch: pytest.Monk
     cancel = ShutdownManager._cancel
 
     def leaves_orders(self: ShutdownManager) -> None:
-        patch.setattr(self._pods, "cancel", lambda: None)
+        patch.setattr(self.pods, "cancel", lambda: None)
         cancel(self)
 
     patch.setattr(ShutdownManager, "_cancel", leaves_orders)
