@@ -161,19 +161,21 @@ def lock_folder(settings: AgentSettings) -> IO[str]:
         raise ConfigError(
             f"--dir: {folder} cannot be used: {error.strerror}; choose another folder"
         ) from error
-    problem = ""
+    problem, taken = "", False
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        problem = "an agent works in {} already ({}); stop it, or choose another folder"
+        taken = True
     file.seek(0)
     holder = file.read().strip()
     known = holder.partition("node ")[2]
-    if not problem and known not in ("", settings.name):
-        problem = f"{{}} belongs to node {known}; use that name, or another folder for {settings.name}"
+    if taken:
+        problem = f"an agent works in {folder} already ({holder}); stop it, or choose another folder"
+    elif known not in ("", settings.name):
+        problem = f"{folder} belongs to node {known}; use that name, or another folder for {settings.name}"
     if problem:
         file.close()
-        raise ConfigError(f"--dir: {problem.format(folder, holder)}")
+        raise ConfigError(f"--dir: {problem}")
     file.truncate(0)
     file.write(f"process {os.getpid()} of node {settings.name}\n")
     file.flush()

@@ -37,7 +37,7 @@ _NAMED = 3
 
 @dataclass(eq=False)
 class NodeReconciler:
-    """The node is there, well, and holds its lease."""
+    """The node is there, well, and holds its lease, which `run` renews."""
 
     name = "heartbeat"
 

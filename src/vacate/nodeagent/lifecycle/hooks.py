@@ -74,9 +74,8 @@ class HttpGet:
         path = quote(str(action.get("path") or "/"), safe="/?&=%:@!$'()*+,;~#-._")
         path = path if path.startswith("/") else f"/{path}"
         self.what = f"Get {self.scheme.lower()}://{self.address}:{self.port}{path}"
-        own = [
-            (str(one.get("name", "")), str(one.get("value", ""))) for one in maps(action.get("httpHeaders"))
-        ]
+        named = [one for one in maps(action.get("httpHeaders")) if one]
+        own = [(str(one.get("name", "")), str(one.get("value", ""))) for one in named]
         self.request = _request(path, f"{self.address}:{self.port}", own, headers)
 
     async def send(self, timeout: float) -> int:

@@ -241,7 +241,7 @@ class ApiPods:
     async def _mark_disrupted(self, held: RecordedPod) -> None:
         """So that a Job does not count it as a failure of the program. Worth one attempt, and no delay."""
         key, found = held.key, self._shown(held)
-        if found is None or found.terminal or _is_marked(found):  # by an attempt before this one
+        if found is None or found.terminal or _is_marked(found):  # the latter by an attempt before
             return
         try:
             async with asyncio.timeout(MARK_SECONDS):
