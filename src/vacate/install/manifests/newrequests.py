@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from vacate.api.types.evictionrequest import ADMITTED_STAMP, IGNORED_REGISTRATION
-from vacate.eviction.callers import CALLERS
+from vacate.crds.cel import text
+from vacate.eviction.callers import CALLERS, POD_LABEL
 from vacate.eviction.dialects.evictionrequest.dialect import REASON
 from vacate.install.manifests.policyobjects import of_new_requests
 
@@ -12,7 +13,10 @@ _OF_ADMISSION = (ADMITTED_STAMP, IGNORED_REGISTRATION)
 _UID = "o.uid in [object.spec.?target.?podRef.?uid.orValue(''), object.spec.?podRef.?uid.orValue('')]"
 OF_CALLERS = (REASON, CALLERS)
 OF_NODES = (REASON,)
-"""The annotations that the eviction bridge and a node write. Labels are those of the pod."""
+"""The annotations that the eviction bridge writes, and those of all others. Labels are those of the pod."""
+
+NOT_OF_BRIDGE = f"!({text(POD_LABEL)} in object.metadata.?labels.orValue({{}}))"
+"""Whether a request has not the label by which the eviction bridge finds that of a pod, in CEL."""
 
 
 def metadata_of_new(who: str, annotations: tuple[str, ...]) -> dict[str, str]:
