@@ -40,8 +40,8 @@ def _event(site: Site, account: str, **changes: Any) -> Obj:
     """One that the account may write."""
     name = COMPONENTS[ACCOUNTS[account]][0]
     node = {"apiVersion": "v1", "kind": "Node", "name": OWN_NODE, "uid": OWN_NODE}
-    said = {"reason": "Shutdown", "message": "as it was", "type": "Normal", "count": 1}
-    body = {"metadata": {"generateName": f"{OWN_NODE}."}, "involvedObject": node, **said}
+    text = {"reason": "Shutdown", "message": "as it was", "type": "Normal", "count": 1}
+    body = {"metadata": {"generateName": f"{OWN_NODE}."}, "involvedObject": node, **text}
     return {**body, "source": {"component": name}, **changes}
 
 
