@@ -185,6 +185,7 @@ def _new_labels(account: str, kind: Kind) -> dict[str, int]:
     prefixed = account != SHUTDOWN_AGENT or kind is EVENTS
     bare = account == MANAGER and kind not in (PODS, NODES, EVENTS)
     passing = {"example.com/team": prefixed, "team": bare, "app.kubernetes.io/name": False}
+    passing["cluster.x-k8s.io/name"] = False
     return {label: OK if passes else 403 for label, passes in passing.items()}
 
 

@@ -216,8 +216,9 @@ def _named_on_creation(account: str, kind: Kind) -> set[str]:
     ]
     text = "\n".join(one["expression"] for spec in asked for one in spec["validations"])
     lists = ",".join(re.findall(r" in \[([^\]]*)\]", text))
-    of_ours = re.findall(r"(?<!!\()'[.]?([a-z0-9./-]*vacate[a-z0-9./-]+)'", text)
-    return {one.strip("/") for one in (*re.findall("'([a-z][a-z0-9./-]+)'", lists), *of_ours)}
+    of_ours = re.findall(r"'[.]?([a-z0-9./-]*vacate[a-z0-9./-]+)'", text)
+    named = {*re.findall("'([a-z][a-z0-9./-]+)'", lists), *of_ours} - {*re.findall(r"!\('([^']+)' in", text)}
+    return {one.strip("/") for one in named}
 
 
 @pytest.mark.parametrize("choice", Confinement)

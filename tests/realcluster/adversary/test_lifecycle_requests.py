@@ -36,7 +36,7 @@ from vacate.api.types.evictionrequest import SKIP, SUPERSEDES
 from vacate.eviction.callers import POD_LABEL
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
-from vacate.eviction.dialects.evictionrequest.dialect import REASON
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST, REASON
 from vacate.eviction.dialects.registry import OWN_DIALECTS
 
 pytestmark = ROWS
@@ -130,6 +130,35 @@ class TestNewRequests:
         site.manager.create(dialect.kind, body, query="?dryRun=All").ok()
         body["metadata"]["finalizers"] = ["example.com/pin"]
         refused(site.manager.create(dialect.kind, body, query="?dryRun=All"))
+
+    @held_by(MANAGER_REQUESTS)
+    @pytest.mark.parametrize("dialect", OWN_DIALECTS, ids=[one.name for one in OWN_DIALECTS])
+    @pytest.mark.parametrize("how", [MERGE, APPLY])
+    def test_the_manager_joins_in_no_other_name(self, site: Site, how: str, dialect: Dialect) -> None:
+        request = site.own_requests[dialect.kind.kind]
+        name, asked = request["metadata"]["name"], request["metadata"].get("finalizers", [])
+        for requester in ("mine.example.com", OWN_NAMES["webhook"], OWN_NAMES["manager"]):
+            new = new_request(site.own, dialect, requester)
+            joined: Obj = {
+                "spec": {
+                    "requesters": [*request["spec"].get("requesters", []), *new["spec"].get("requesters", [])]
+                }
+            }
+            if dialect is EVACUATION:
+                joined = {"metadata": {"finalizers": [*asked, *new["metadata"]["finalizers"]]}}
+            if how == APPLY and dialect is EVICTION_REQUEST:
+                joined["spec"]["target"] = request["spec"]["target"]
+            reply = site.manager.change(dialect.kind, name, joined, how=how, query="?dryRun=All")
+            if requester == OWN_NAMES["manager"]:
+                reply.ok()
+            else:
+                refused(reply, MANAGER_REQUESTS)
+
+    @held_by(MANAGER_REQUESTS)
+    def test_the_manager_has_the_eviction_bridge_find_no_other_request(self, site: Site) -> None:
+        name = site.own_requests[EVICTION_REQUEST.kind.kind]["metadata"]["name"]
+        change = {"metadata": {"labels": {POD_LABEL: "other"}}}
+        refused(site.manager.change(EVICTION_REQUEST.kind, name, change), MANAGER_REQUESTS)
 
     @held_by("vacate-confine-manager-ev*")
     @pytest.mark.parametrize("dialect", OWN_DIALECTS, ids=[one.name for one in OWN_DIALECTS])

@@ -25,11 +25,19 @@ from vacate.api.types.evacuation import INSTIGATOR
 from vacate.api.types.evictionrequest import SUPERSEDES
 from vacate.crds.cel import listed, text
 from vacate.descheduling.names import SUFFIX as DESCHEDULING
-from vacate.eviction.callers import SUFFIX
+from vacate.eviction.callers import POD_LABEL, SUFFIX
 from vacate.eviction.requesternames import MAINTENANCE_SUFFIX
 from vacate.fencing.annotations import APPROVED, FENCE_VERB, REQUESTED
-from vacate.install.manifests.newrequests import NOT_OF_BRIDGE, OF_CALLERS, OF_NODES, metadata_of_new
-from vacate.install.manifests.policyobjects import bound, by_user, forbidding, matched, policy_of, rule_about
+from vacate.install.manifests.newrequests import OF_CALLERS, OF_NODES, metadata_of_new
+from vacate.install.manifests.policyobjects import (
+    bound,
+    by_user,
+    forbidding,
+    matched,
+    policy_of,
+    rule_about,
+    variables,
+)
 from vacate.install.settings import Settings
 from vacate.webhook.certificates.secret import TYPE as TLS_TYPE
 
@@ -82,30 +90,49 @@ def _manager_requests(settings: Settings) -> Obj:
     A request that takes over from another has the requesters and the metadata of that one, whatever they are:
     it says so in an annotation, which no other account may write.
     """
-    who, takes_over = "the manager of Vacate", f"object.metadata.?annotations[?{text(SUPERSEDES)}].hasValue()"
-    ends = " || ".join(f"n.endsWith({text(f'.{one}')})" for one in (MAINTENANCE_SUFFIX, DESCHEDULING))
-    finalizers = "object.metadata.?finalizers.orValue([])"
-    named = (
-        f"object.?spec.?requesters.orValue([]).map(r, r.name).all(n, {ends}) && {finalizers}.all(n, {ends})"
+    who, names = "the manager of Vacate", (f".{one}" for one in (MAINTENANCE_SUFFIX, DESCHEDULING))
+    ends = " || ".join(f"n.endsWith({text(one)})" for one in names)
+    named = {
+        obj: f"dyn({obj}).?spec.?requesters.orValue([]).map(r, r.name)"
+        f" + dyn({obj}).?metadata.?finalizers.orValue([])"
+        for obj in ("object", "oldObject")
+    }
+    mark, label = (
+        {obj: f"dyn({obj}).metadata.?{part}[?{text(key)}]" for obj in named}
+        for part, key in (("annotations", SUPERSEDES), ("labels", POD_LABEL))
     )
+    same_label = f"oldObject != null && {label['object']} == {label['oldObject']}"
     ours = {
-        f"{who} requests evictions for NodeMaintenances and DeschedulingPolicies only": named,
-        f"{who} labels no request as the eviction bridge does": NOT_OF_BRIDGE,
+        f"{who} requests evictions for NodeMaintenances and DeschedulingPolicies only": (
+            f"variables.added.all(n, {ends})"
+        ),
+        f"{who} labels no request as the eviction bridge does": (
+            f"!({text(POD_LABEL)} in object.metadata.?labels.orValue({{}})) || ({same_label})"
+        ),
         **metadata_of_new(who, OF_NODES),
     }
     validations = {
         f"{who} puts no finalizers on a request but those of instigators": (
-            f"{finalizers}.all(f, f.startsWith({text(INSTIGATOR)}))"
+            "object.metadata.?finalizers.orValue([])"
+            f".all(f, f in variables.before || f.startsWith({text(INSTIGATOR)}))"
         ),
-        **{message: f"{takes_over} || ({holds})" for message, holds in ours.items()},
+        **{message: f"variables.takesOver || ({holds})" for message, holds in ours.items()},
     }
     return policy_of(
         MANAGER_REQUESTS,
         {
             "matchConstraints": matched(
-                *(rule_about(kind, ["CREATE"]) for kind in (EVICTIONREQUESTS, EVACUATIONS))
+                *(rule_about(kind, ["CREATE", "UPDATE"]) for kind in (EVICTIONREQUESTS, EVACUATIONS))
             ),
             "matchConditions": [by_user(service_account_user(settings.namespace, MANAGER))],
+            "variables": variables(
+                {
+                    "before": f"oldObject == null ? [] : {named['oldObject']}",
+                    "added": f"({named['object']}).filter(n, !(n in variables.before))",
+                    "takesOver": f"{mark['object']}.hasValue()"
+                    f" && (oldObject == null || {mark['object']} != {mark['oldObject']})",
+                }
+            ),
             "validations": forbidding(validations),
         },
     )

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from vacate.api.types.evictionrequest import ADMITTED_STAMP, IGNORED_REGISTRATION
-from vacate.crds.cel import text
-from vacate.eviction.callers import CALLERS, POD_LABEL
+from vacate.eviction.callers import CALLERS
 from vacate.eviction.dialects.evictionrequest.dialect import REASON
 from vacate.install.manifests.policyobjects import of_new_requests
 
@@ -14,9 +13,6 @@ _UID = "o.uid in [object.spec.?target.?podRef.?uid.orValue(''), object.spec.?pod
 OF_CALLERS = (REASON, CALLERS)
 OF_NODES = (REASON,)
 """The annotations that the eviction bridge writes, and those of all others. Labels are those of the pod."""
-
-NOT_OF_BRIDGE = f"!({text(POD_LABEL)} in object.metadata.?labels.orValue({{}}))"
-"""Whether a request has not the label by which the eviction bridge finds that of a pod, in CEL."""
 
 
 def metadata_of_new(who: str, annotations: tuple[str, ...]) -> dict[str, str]:

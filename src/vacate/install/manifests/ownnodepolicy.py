@@ -9,8 +9,9 @@ from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, LIFECYCLE_REQUESTS, 
 from vacate.api.objects import Obj
 from vacate.api.types.evacuation import INSTIGATOR, MAX_INSTIGATOR
 from vacate.crds.cel import text
+from vacate.eviction.callers import POD_LABEL
 from vacate.eviction.requesternames import DIGEST
-from vacate.install.manifests.newrequests import NOT_OF_BRIDGE, OF_NODES, metadata_of_new
+from vacate.install.manifests.newrequests import OF_NODES, metadata_of_new
 from vacate.install.manifests.policyobjects import (
     BY_NODES,
     NODE_OF_TOKEN,
@@ -90,9 +91,10 @@ def _own_requests(who: str) -> dict[str, str]:
     held = f"(oldObject == null ? [] : oldObject.{finalizers})"
     others_hold = f"filter(f, f != {_instigator()} && !{_is_cut_instigator()})"
     deletes = "request.operation == 'DELETE'"
+    label = f"!({text(POD_LABEL)} in object.metadata.?labels.orValue({{}}))"
     requesters = "oldObject.spec.?requesters.orValue([])"
     new = {
-        **of_new({f"{who} labels no request as the eviction bridge does": NOT_OF_BRIDGE}),
+        **of_new({f"{who} labels no request as the eviction bridge does": label}),
         **metadata_of_new(who, OF_NODES),
     }
     return {
