@@ -120,9 +120,10 @@ def take_labels(new: Obj, old: Obj, pod: Obj | None, ctx: Context) -> None:
     theirs = dict(mapping(dig(pod, "metadata", "labels")))
     theirs.pop(POD_LABEL, None)  # the eviction bridge finds requests by it
     labels = {**_labels_that_count(new, old, ctx), **theirs}
-    metadata(new).pop("labels", None)
     if labels:
         metadata(new)["labels"] = labels
+    else:
+        metadata(new).pop("labels", None)
 
 
 def _labels_that_count(new: Obj, old: Obj, ctx: Context) -> dict[str, str]:
