@@ -21,6 +21,7 @@ from vacate.api.installednames import MANAGER, NODE_FENCER, NODE_USERS, SHUTDOWN
 from vacate.api.kinds import (
     DEPLOYMENTS,
     EVACUATIONS,
+    EVENTS,
     EVICTIONREQUESTS,
     HORIZONTALPODAUTOSCALERS,
     LIFECYCLE_REQUESTS,
@@ -523,9 +524,9 @@ async def test_each_confined_write_has_rows() -> None:
     untried = {one for one in wanted if any(one not in rows for rows in tried)}
     # Which others try with requests that are admitted and go on.
     nodes = itertools.product((SHUTDOWN_AGENT, NODE_USERS), (EVICTIONREQUESTS, EVACUATIONS))
-    elsewhere = {*nodes, (WEBHOOK, EVACUATIONS)}
-    # adversary/test_lifecycle_requests.py, where that is served
-    elsewhere |= {(one.account, one.kind) for one in WRITES if one.kind is LIFECYCLE_REQUESTS}
+    elsewhere = {*nodes, (WEBHOOK, EVACUATIONS), (MANAGER, EVICTIONREQUESTS), (MANAGER, EVACUATIONS)}
+    # adversary/test_lifecycle_requests.py, where that is served, and adversary/test_events.py
+    elsewhere |= {(one.account, one.kind) for one in WRITES if one.kind in (LIFECYCLE_REQUESTS, EVENTS)}
     assert untried == {(account, kind, "") for account, kind in elsewhere}
 
 

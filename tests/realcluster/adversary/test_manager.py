@@ -183,13 +183,8 @@ NO_MORE_THAN: dict[str, Write] = {
         STRATEGIC,
         "status",
     ),
-    "a label of a node": Write(NODES, {"metadata": {"labels": {"disk": "fast"}}}),
-    "a label of a node, through its status": Write(
-        NODES, {"metadata": {"labels": {"disk": "fast"}}}, sub="status"
-    ),
-    "a label of a pod": Write(PODS, {"metadata": {"labels": {"app": "other"}}}),
-    "a label of a pod, through its status": Write(
-        PODS, {"metadata": {"labels": {"app": "other"}}}, sub="status"
+    "a label of a node for a project of Kubernetes": Write(
+        NODES, {"metadata": {"labels": {"cluster.x-k8s.io/mine": "x"}}}
     ),
     "the nodes of a maintenance": Write(NODEMAINTENANCES, {"spec": {"nodes": [OWN_NODE]}}),
     "the reclaim policy of a volume": Write(

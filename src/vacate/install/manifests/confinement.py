@@ -6,8 +6,7 @@ table of docs/reference/confinement.md. The rest of the object must be as it was
 of Kubernetes adds are covered without being known.
 
 A policy is evaluated on what other admission plugins have made of a write. So labels and annotations
-that are new pass, unless they are Kubernetes' or Vacate's own; of pods and nodes those with a prefix do, as
-Services and pods select by others; for the account of nodes, none do.
+that are new pass, unless they are Kubernetes' or Vacate's own; for the account of nodes, none do.
 """
 
 from __future__ import annotations
@@ -269,15 +268,8 @@ WRITES: tuple[Write, ...] = (
         PODS,
         items=Items("schedulingGates", "name", (GATE,), only_removed=True),
         annotations=(DELETION_COST, SPREAD_COST, MARKED, REGISTERED, *REGISTRATIONS, *_REASON),
-        tolerated=WITH_PREFIX,
     ),
-    Write(
-        MANAGER,
-        PODS,
-        "status",
-        items=Items("conditions", "type", (*HANDED_OVER.values(), NODE_DOWN)),
-        tolerated=WITH_PREFIX,
-    ),
+    Write(MANAGER, PODS, "status", items=Items("conditions", "type", (*HANDED_OVER.values(), NODE_DOWN))),
     Write(
         MANAGER,
         NODES,
@@ -285,9 +277,8 @@ WRITES: tuple[Write, ...] = (
         items=Items("taints", "key", (TAINT.key, OUT_OF_SERVICE)),
         annotations=(CLAIMS, BEGUN, FENCED, LATEST_LOSS, UNTIL, BOOT_ID, SAFE_TO_DELETE),
         removed_annotations=(REQUESTED, APPROVED),
-        tolerated=WITH_PREFIX,
     ),
-    Write(MANAGER, NODES, "status", items=Items("conditions", "type", CONDITIONS), tolerated=WITH_PREFIX),
+    Write(MANAGER, NODES, "status", items=Items("conditions", "type", CONDITIONS)),
     Write(MANAGER, PERSISTENTVOLUMES, annotations=(ATTACHMENT, DETACHED)),
     Write(MANAGER, NODEMAINTENANCES, items=Items("finalizers", "", (FINALIZER,))),
     # Requests take over requesters from others, and outlive their pods while callers may ask for them.
