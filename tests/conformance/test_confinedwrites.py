@@ -181,9 +181,9 @@ async def test_what_the_account_writes_passes(api: CaseApi, account: str) -> Non
 
 
 def _new_labels(account: str, kind: Kind) -> dict[str, int]:
-    """What is answered where one is new."""
+    """What is answered where one is new. Pods select nodes, mostly by labels without a prefix."""
     prefixed = account != SHUTDOWN_AGENT or kind is EVENTS
-    bare = account == MANAGER and kind is not EVENTS
+    bare = account == MANAGER and kind not in (NODES, EVENTS)
     passing = {"example.com/team": prefixed, "team": bare, "app.kubernetes.io/name": False}
     passing["cluster.x-k8s.io/name"] = False
     return {label: OK if passes else 403 for label, passes in passing.items()}

@@ -640,10 +640,11 @@ async def test_who_may_change_nodes_may_not_yet_have_them_fenced(accounts: Accou
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def mutator(accounts: Accounts) -> AsyncIterator[None]:
-    """A company's own policy: every object that is written gets a label."""
+    """A company's own policy: every object that is written gets a label, nodes one with a prefix."""
     api, name = "/apis/admissionregistration.k8s.io/v1", "company-cost-centers"
     rule = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["UPDATE"], "resources": ["*"]}
-    labelled = "Object{metadata: Object.metadata{labels: {'cost-center': '7'}}}"
+    label = "request.resource.resource == 'nodes' ? {'example.com/cost-center': '7'} : {'cost-center': '7'}"
+    labelled = f"Object{{metadata: Object.metadata{{labels: {label}}}}}"
     policy = {
         "metadata": {"name": name},
         "spec": {
@@ -680,4 +681,5 @@ async def test_a_label_of_a_companys_own_policy_stops_nothing(
 ) -> None:
     changed = (await accounts.send(row, dry_run=True)).ok()
     if not row.subresource:
-        assert changed["metadata"]["labels"]["cost-center"] == "7"
+        label = "example.com/cost-center" if row.kind is NODES else "cost-center"
+        assert changed["metadata"]["labels"][label] == "7"

@@ -6,7 +6,8 @@ table of docs/reference/confinement.md. The rest of the object must be as it was
 of Kubernetes adds are covered without being known.
 
 A policy is evaluated on what other admission plugins have made of a write. So labels and annotations
-that are new pass, unless they are Kubernetes' or Vacate's own; for the account of nodes, none do.
+that are new pass, unless they are Kubernetes' or Vacate's own; of nodes, which pods select by them, those
+with a prefix do, and where the account of nodes writes, none.
 """
 
 from __future__ import annotations
@@ -277,8 +278,9 @@ WRITES: tuple[Write, ...] = (
         items=Items("taints", "key", (TAINT.key, OUT_OF_SERVICE)),
         annotations=(CLAIMS, BEGUN, FENCED, LATEST_LOSS, UNTIL, BOOT_ID, SAFE_TO_DELETE),
         removed_annotations=(REQUESTED, APPROVED),
+        tolerated=WITH_PREFIX,
     ),
-    Write(MANAGER, NODES, "status", items=Items("conditions", "type", CONDITIONS)),
+    Write(MANAGER, NODES, "status", items=Items("conditions", "type", CONDITIONS), tolerated=WITH_PREFIX),
     Write(MANAGER, PERSISTENTVOLUMES, annotations=(ATTACHMENT, DETACHED)),
     Write(MANAGER, NODEMAINTENANCES, items=Items("finalizers", "", (FINALIZER,))),
     # Requests take over requesters from others, and outlive their pods while callers may ask for them.
