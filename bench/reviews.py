@@ -2,7 +2,8 @@
 
 `python -m bench.reviews [seconds]`: an embedded cluster and a webhook as processes. One client sends small
 reviews of a new EvictionRequest, one after the other. In turn, another process sends reviews of 2.7 MB as
-fast as they are answered. Each figure stands beside that of the same run without the hostile client.
+fast as they are answered. Each figure stands below that of the same run without the hostile client. With the
+default of 8 seconds for each of the eight lines it takes less than two minutes.
 """
 
 from __future__ import annotations
@@ -124,18 +125,21 @@ def beside(
         other.join()
 
 
-def show(what: str, found: list[float]) -> None:
-    """A line of a table."""
+def show(what: str, found: list[float]) -> tuple[float, float]:
+    """Print a line of a table, and return what it says: the median, and what 99 % of the reviews take."""
     ordered = sorted(found)
-    last = ordered[int(len(ordered) * 0.99)]
-    print(f"{what:46} median {statistics.median(found):7.1f}  99 % {last:7.1f}  max {ordered[-1]:7.1f} ms")
+    median, most = statistics.median(found), ordered[int(len(ordered) * 0.99)]
+    print(
+        f"{what:46} {len(found):5} reviews  median {median:7.1f}  99 % {most:7.1f}  max {ordered[-1]:7.1f} ms"
+    )
+    return median, most
 
 
 def main() -> int:
-    """Print the table; 1 where the median of the others grows by more than the limit."""
+    """Print the table; 1 where the median of the others, or their 99 %, grows by the limit or more."""
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 8.0
     authority = new_authority("bench", SystemClock().now())
-    worst = 0.0
+    medians, most = [0.0], [0.0]
     with (
         tempfile.TemporaryDirectory() as name,
         running_cluster(Path(name) / "c", "--nodes", "1", *FAST_PODS) as cluster,
@@ -159,12 +163,16 @@ def main() -> int:
             for make, many_names in itertools.product(("large_requests", "large_pods"), (False, True)):
                 names = "many user names" if many_names else "one user name"
                 alone = measure(port, ca, body, seconds)
-                show("alone", alone)
+                before = show("alone", alone)
                 found = beside(port, ca, body, seconds, make, many_names=many_names)
-                show(f"beside {make.replace('_', ' ')}, {names}", found)
-                worst = max(worst, statistics.median(found) - statistics.median(alone))
-    print(f"the median grows by at most {worst:.1f} ms; limit {LIMIT_MS:.0f} ms")
-    return int(worst > LIMIT_MS)
+                after = show(f"beside {make.replace('_', ' ')}, {names}", found)
+                medians.append(after[0] - before[0])
+                most.append(after[1] - before[1])
+    print(
+        f"the median grows by at most {max(medians):.1f} ms, the 99 % by at most {max(most):.1f} ms; "
+        f"the limit of each is {LIMIT_MS:.0f} ms"
+    )
+    return int(max(*medians, *most) >= LIMIT_MS)
 
 
 if __name__ == "__main__":

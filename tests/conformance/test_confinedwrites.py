@@ -25,11 +25,20 @@ from support.oddversions import WRITES as HOWS
 from support.waiting import LIMIT
 from vacate.api.identity import MASTERS, NODE_NAME_EXTRA, service_account_user
 from vacate.api.installednames import MANAGER, SHUTDOWN_AGENT, WEBHOOK
-from vacate.api.kinds import CLUSTERROLEBINDINGS, CLUSTERROLES, NODES, PODS, SUBJECTACCESSREVIEWS, Kind
+from vacate.api.kinds import (
+    CLUSTERROLEBINDINGS,
+    CLUSTERROLES,
+    EVENTS,
+    NODES,
+    PODS,
+    SUBJECTACCESSREVIEWS,
+    Kind,
+)
 from vacate.api.kinds import VALIDATINGADMISSIONPOLICIES as POLICIES
 from vacate.api.kinds import VALIDATINGADMISSIONPOLICYBINDINGS as BINDINGS
 from vacate.install import Settings, objects
 from vacate.install.manifests.confinement import WRITES, Write
+from vacate.install.manifests.ownevents import COMPONENTS
 from vacate.install.manifests.policyobjects import by_user
 from vacate.install.settings import ShutdownAgent
 
@@ -87,6 +96,9 @@ async def held(api: CaseApi, account: str) -> Held:
         obj = MINIMAL[kind](name)
         if kind is PODS:
             obj["spec"]["nodeName"] = names[NODES]
+        if kind is EVENTS:  # of its own, about its node
+            about = {"kind": NODES.kind, "name": names[NODES], "namespace": api.namespace}
+            obj |= {"source": {"component": COMPONENTS[account][0]}, "involvedObject": about}
         await api.given(kind, obj)
     made = {(one["kind"], one["metadata"]["name"]): one for one in objects(settings)}
     for (kind_name, name), policy in made.items():
@@ -150,6 +162,8 @@ async def permitted(found: Held, one: Write) -> Obj:
     """Something that the account writes."""
     if one.annotations:
         return {"metadata": {"annotations": {one.annotations[0]: "1"}}}
+    if one.top:
+        return {one.top[0]: 2}
     assert one.items is not None, one.name
     part = "status" if one.subresource else "spec"
     there = (await found.read(one)).get(part, {}).get(one.items.field, [])
@@ -162,15 +176,17 @@ async def permitted(found: Held, one: Write) -> Obj:
 async def test_what_the_account_writes_passes(api: CaseApi, account: str) -> None:
     found = await held(api, account)
     for one in found.writes:
-        if one.annotations or one.items is not None:
+        if one.annotations or one.top or one.items is not None:
             (await found.merge(one, await permitted(found, one))).ok()
 
 
-NEW_LABELS = {
-    MANAGER: {"example.com/team": OK, "team": OK, "app.kubernetes.io/name": 403},
-    WEBHOOK: {"example.com/team": OK, "team": 403, "app.kubernetes.io/name": 403},
-    SHUTDOWN_AGENT: {"example.com/team": 403, "team": 403, "app.kubernetes.io/name": 403},
-}
+def _new_labels(account: str, kind: Kind) -> dict[str, int]:
+    """What is answered where one is new. Pods select nodes, mostly by labels without a prefix."""
+    prefixed = account != SHUTDOWN_AGENT or kind is EVENTS
+    bare = account == MANAGER and kind not in (NODES, EVENTS)
+    passing = {"example.com/team": prefixed, "team": bare, "app.kubernetes.io/name": False}
+    passing["cluster.x-k8s.io/name"] = False
+    return {label: OK if passes else 403 for label, passes in passing.items()}
 
 
 @pytest.mark.parametrize("account", ACCOUNTS)
@@ -178,8 +194,9 @@ async def test_new_labels_of_others_pass_where_other_plugins_may_add_them(api: C
     """Policies cannot tell who has added them: Services may select pods by those that pass."""
     found = await held(api, account)
     for one in found.writes:
-        codes = {label: (await found.merge(one, labelled(label))).code for label in NEW_LABELS[account]}
-        assert codes == NEW_LABELS[account], one.name
+        wanted = _new_labels(account, one.kind)
+        codes = {label: (await found.merge(one, labelled(label))).code for label in wanted}
+        assert codes == wanted, one.name
 
 
 def labelled(label: str) -> Obj:

@@ -17,9 +17,11 @@ from vacate.api.installednames import (
     HOOKS,
     MANAGER,
     MANAGER_LEASE,
+    MANAGER_REQUESTS,
     NODE_PODS,
     NODE_REQUESTS,
     NODE_USERS,
+    OWN_EVENTS,
     OWN_LIFECYCLE,
     OWN_NODE,
     OWN_PODS,
@@ -29,9 +31,11 @@ from vacate.api.installednames import (
     WEBHOOK,
     WEBHOOK_REQUESTS,
 )
+from vacate.api.kinds import Kind
 from vacate.api.objects import Obj
 from vacate.install import Settings, objects
 from vacate.install.manifests.confinement import WRITES
+from vacate.install.manifests.creations import CREATIONS
 from vacate.install.manifests.policyobjects import BY_NODES, by_user
 from vacate.install.settings import Confinement, ShutdownAgent
 
@@ -120,18 +124,24 @@ def _with_group(resource: str, group: str) -> str:
 
 def _confined(account: str) -> set[tuple[str, str]]:
     """What of this some policy is asked about that knows the account, by resource and operation."""
-    home = {SHUTDOWN_AGENT: ShutdownAgent().namespace}.get(account, "vacate-system")
-    by = BY_NODES if account == NODE_USERS else by_user(service_account_user(home, account))
     return {
         (_with_group(resource, group), operation)
-        for (kind, _), policy in made().items()
-        if kind == "ValidatingAdmissionPolicy"
-        if by in policy["spec"].get("matchConditions", ())
+        for policy in _policies_about(account)
         for rule in policy["spec"]["matchConstraints"]["resourceRules"]
         for group in rule["apiGroups"]
         for resource in rule["resources"]
         for operation in rule["operations"]
     }
+
+
+def _policies_about(account: str) -> list[Obj]:
+    home = {SHUTDOWN_AGENT: ShutdownAgent().namespace}.get(account, "vacate-system")
+    by = BY_NODES if account == NODE_USERS else by_user(service_account_user(home, account))
+    return [
+        policy
+        for (kind, _), policy in made().items()
+        if kind == "ValidatingAdmissionPolicy" and by in policy["spec"].get("matchConditions", ())
+    ]
 
 
 def _documented(account: str) -> set[tuple[str, str]]:
@@ -170,6 +180,47 @@ def test_the_page_lists_every_write() -> None:
     assert page.count("| `vacate-confine-") == len(WRITES)
 
 
+def test_the_page_lists_every_creation() -> None:
+    """Those that a role permits and a policy restricts, with all that the policy names."""
+    section = PAGE.read_text().partition("## What each account creates")[2].partition("\n## ")[0]
+    rows = [line for line in section.splitlines() if line.startswith("| `")]
+    assert rows == [one.row for one in CREATIONS]
+    listed = [
+        (account, _with_group(kind.plural, kind.group))
+        for one in CREATIONS
+        for account in one.accounts
+        for kind in one.kinds
+    ]
+    held = {
+        (account, resource)
+        for account in ROLES
+        for resource, verb in _rights(account)
+        if verb == "create" and (resource, "CREATE") in _confined(account)
+    }
+    assert sorted(listed) == sorted(held)
+    below = section.partition(rows[-1])[2]  # what admission adds
+    for one in CREATIONS:
+        named = [_named_on_creation(account, kind) for account in one.accounts for kind in one.kinds]
+        assert all(named), one.row
+        assert [name for names in named for name in names if name not in one.row + below] == []
+
+
+def _named_on_creation(account: str, kind: Kind) -> set[str]:
+    """What the policies about the account name, and do not refuse, where it creates such an object."""
+    asked = [
+        policy["spec"]
+        for policy in _policies_about(account)
+        for rule in policy["spec"]["matchConstraints"]["resourceRules"]
+        if kind.plural in rule["resources"] and kind.group in rule["apiGroups"]
+        if "CREATE" in rule["operations"]
+    ]
+    text = "\n".join(one["expression"] for spec in asked for one in spec["validations"])
+    lists = ",".join(re.findall(r" in \[([^\]]*)\]", text))
+    of_ours = re.findall(r"'[.]?([a-z0-9./-]*vacate[a-z0-9./-]+)'", text)
+    named = {*re.findall("'([a-z][a-z0-9./-]+)'", lists), *of_ours} - {*re.findall(r"!\('([^']+)' in", text)}
+    return {one.strip("/") for one in named}
+
+
 @pytest.mark.parametrize("choice", Confinement)
 def test_where_fields_are_not_enforced_identities_still_are(choice: Confinement) -> None:
     found = made(confine=choice)
@@ -183,6 +234,6 @@ def test_where_fields_are_not_enforced_identities_still_are(choice: Confinement)
         one.name: ["Deny"] if one.enforced else wanted[choice] for one in WRITES
     }
     always = {OWN_NODE, OWN_PODS, NODE_PODS, NODE_REQUESTS, WEBHOOK_REQUESTS, CERTIFICATE_SECRET}
-    always |= {MANAGER_LEASE, FENCE_MARKS}
-    assert {*always, *OWN_LIFECYCLE.values()} <= actions.keys()
+    always |= {MANAGER_LEASE, MANAGER_REQUESTS, FENCE_MARKS}
+    assert {*always, *OWN_EVENTS.values(), *OWN_LIFECYCLE.values()} <= actions.keys()
     assert set(map(tuple, actions.values())) == {("Deny",)}

@@ -31,8 +31,11 @@ def test_it_has_an_account_and_rights_of_its_own() -> None:
         ("ClusterRoleBinding", "vacate-hooks"),
         ("Role", "vacate-hooks"),
         ("RoleBinding", "vacate-hooks"),
-        ("ValidatingAdmissionPolicy", "vacate-hooks-own-lease"),
-        ("ValidatingAdmissionPolicyBinding", "vacate-hooks-own-lease"),
+        *(
+            (f"ValidatingAdmissionPolicy{part}", name)
+            for name in ("vacate-confine-hooks-events", "vacate-hooks-own-lease", "vacate-hooks-own-events")
+            for part in ("", "Binding")
+        ),
         ("ClusterRole", "vacate-hooks-jobs"),
         ("ConfigMap", "vacate-hooks"),
         ("Deployment", "vacate-hooks"),

@@ -21,6 +21,7 @@ from vacate.api.installednames import MANAGER, NODE_FENCER, NODE_USERS, SHUTDOWN
 from vacate.api.kinds import (
     DEPLOYMENTS,
     EVACUATIONS,
+    EVENTS,
     EVICTIONREQUESTS,
     HORIZONTALPODAUTOSCALERS,
     LIFECYCLE_REQUESTS,
@@ -523,9 +524,9 @@ async def test_each_confined_write_has_rows() -> None:
     untried = {one for one in wanted if any(one not in rows for rows in tried)}
     # Which others try with requests that are admitted and go on.
     nodes = itertools.product((SHUTDOWN_AGENT, NODE_USERS), (EVICTIONREQUESTS, EVACUATIONS))
-    elsewhere = {*nodes, (WEBHOOK, EVACUATIONS)}
-    # adversary/test_lifecycle_requests.py, where that is served
-    elsewhere |= {(one.account, one.kind) for one in WRITES if one.kind is LIFECYCLE_REQUESTS}
+    elsewhere = {*nodes, (WEBHOOK, EVACUATIONS), (MANAGER, EVICTIONREQUESTS), (MANAGER, EVACUATIONS)}
+    # adversary/test_lifecycle_requests.py, where that is served, and adversary/test_events.py
+    elsewhere |= {(one.account, one.kind) for one in WRITES if one.kind in (LIFECYCLE_REQUESTS, EVENTS)}
     assert untried == {(account, kind, "") for account, kind in elsewhere}
 
 
@@ -639,10 +640,11 @@ async def test_who_may_change_nodes_may_not_yet_have_them_fenced(accounts: Accou
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def mutator(accounts: Accounts) -> AsyncIterator[None]:
-    """A company's own policy: every object that is written gets a label."""
+    """A company's own policy: every object that is written gets a label, nodes one with a prefix."""
     api, name = "/apis/admissionregistration.k8s.io/v1", "company-cost-centers"
     rule = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["UPDATE"], "resources": ["*"]}
-    labelled = "Object{metadata: Object.metadata{labels: {'cost-center': '7'}}}"
+    label = "request.resource.resource == 'nodes' ? {'example.com/cost-center': '7'} : {'cost-center': '7'}"
+    labelled = f"Object{{metadata: Object.metadata{{labels: {label}}}}}"
     policy = {
         "metadata": {"name": name},
         "spec": {
@@ -679,4 +681,5 @@ async def test_a_label_of_a_companys_own_policy_stops_nothing(
 ) -> None:
     changed = (await accounts.send(row, dry_run=True)).ok()
     if not row.subresource:
-        assert changed["metadata"]["labels"]["cost-center"] == "7"
+        label = "example.com/cost-center" if row.kind is NODES else "cost-center"
+        assert changed["metadata"]["labels"][label] == "7"

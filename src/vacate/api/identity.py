@@ -57,6 +57,12 @@ class StatusAuthority:
         """Whether the user is a controller, or an administrator of everything."""
         return self.is_controller(user) or MASTERS in user.groups
 
+    def is_account(self, user: User) -> bool:
+        """Whether the user is a node, or one of Vacate's accounts that request evictions."""
+        accounts = (*self.controllers, *(self.recorders or ()))
+        named = user.name in accounts and user.name.startswith(SERVICE_ACCOUNT_PREFIX)
+        return named or self.node_of(user) is not None
+
     def is_controller(self, user: User) -> bool:
         """Whether the user is the eviction request controller."""
         return user.name in self.controllers

@@ -19,6 +19,7 @@ CONFINES = "vacate-confine-"
 """How the names of policies begin that confine an account to what it has to write."""
 
 WEBHOOK_REQUESTS, FENCE_MARKS = "vacate-webhook-own-requests", "vacate-fence-marks"
+MANAGER_REQUESTS = "vacate-manager-own-requests"
 CERTIFICATE_SECRET, MANAGER_LEASE = "vacate-certificates-own-secret", "vacate-manager-lease"
 STATUS_AUTHORITY = "vacate-status-authority"
 EVACUATION_RIGHT_TO_DELETE = "vacate-evacuations-right-to-delete-pod"
@@ -35,6 +36,8 @@ OWN_LIFECYCLE = {
     )
 }  # fmt: skip
 """The policies about EvictionRequests of lifecycle.k8s.io, by the account that writes them."""
+OWN_EVENTS = {account: f"{account}-own-events" for account in (MANAGER, WEBHOOK, SHUTDOWN_AGENT, HOOKS)}
+"""The policies about the Events that an account writes."""
 OWN_LEASES = {account: f"{account}-own-lease" for account in (MANAGER, HOOKS)}
 """The policies about Leases that an account creates, which is called as its Lease is."""
 

@@ -14,6 +14,9 @@ _VALUE = f"({_KEY})?"
 _CONFIG_KEY = "[-._a-zA-Z0-9]+"
 _PERCENT = "[0-9]+%"
 
+RESERVED_KEYS = r"(^|[.])(kubernetes[.]io|(x-)?k8s[.]io|vacate[.]dev)/"
+"""How keys of labels and annotations begin that no company gives to its own, in CEL too."""
+
 _LABEL_RE = re.compile(_LABEL)
 _SUBDOMAIN_RE = re.compile(_SUBDOMAIN)
 _KEY_RE = re.compile(_KEY)

@@ -22,7 +22,10 @@ _log = logging.getLogger(__name__)
 BYPASSED = "InterceptorsBypassed"
 """The reason of the Event on a pod whose eviction was let past its interceptors."""
 
-_COMPONENT, _MAX_EVENT = "eviction-bridge", 1024
+COMPONENT = "eviction-bridge"
+"""The source of that Event."""
+
+_MAX_EVENT = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,7 @@ class BridgeBypasses:
             # The same Event for every attempt. It names no caller: whether that one may evict is not known.
             name = f"{pod['metadata']['name'][:100].rstrip('.-')}.{cause}-{pod['metadata']['uid']}"
             message = warning[:_MAX_EVENT]
-            event = pod_warning(pod, {"name": name}, BYPASSED, message, _COMPONENT, self._clock.now())
+            event = pod_warning(pod, {"name": name}, BYPASSED, message, COMPONENT, self._clock.now())
             task = asyncio.create_task(self._write(event))
             self.tasks.add(task)
             task.add_done_callback(self.tasks.discard)

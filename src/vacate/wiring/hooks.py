@@ -23,6 +23,9 @@ from vacate.wiring.components import ControllerDescriptor
 from vacate.wiring.controllers import EVENTS
 
 COMPONENT = "vacate-hooks"
+_EVACUATOR, _DECLINED = "hooks-evacuator", "declined-hooks-controller"
+HOOK_COMPONENTS = (HOOKS_INTERCEPTOR, _EVACUATOR, _DECLINED, JOB_CLEANUP)
+"""The sources of its Events."""
 
 _RULES = {
     kind: (
@@ -60,13 +63,13 @@ def hook_controllers(
             rules=_RULES[EVICTIONREQUESTS],
         ),
         ControllerDescriptor(
-            "hooks-evacuator",
+            _EVACUATOR,
             lambda deps: build_evacuator(deps, options),
             kinds=(EVACUATIONS,),
             rules=_RULES[EVACUATIONS],
         ),
         ControllerDescriptor(
-            "declined-hooks-controller",
+            _DECLINED,
             declined_hooks,
             kinds=(EVICTIONREQUESTS,),
             rules=_ALL_RULES,

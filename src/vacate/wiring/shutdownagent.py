@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vacate.api.installednames import SHUTDOWN_AGENT
 from vacate.client.client import Client
 from vacate.client.hedging import HedgingTransport
 from vacate.client.transport import Transport
@@ -10,7 +11,7 @@ from vacate.nodeagent.shutdown.protocol import LockHolder, Logind
 from vacate.nodeagent.shutdownagent.agent import ShutdownAgent, ShutdownAgentSettings
 from vacate.wiring.components import ComponentContext, component_dependencies
 
-COMPONENT = "vacate-shutdown-agent"
+COMPONENT = SHUTDOWN_AGENT
 
 
 def build_shutdown_agent(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import datetime as dt
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -25,8 +26,8 @@ from embedded.registry.given import (
 )
 from vacate.admission.context import Context
 from vacate.api.identity import EVICTION_CONTROLLER, Access, StatusAuthority, User
+from vacate.api.kinds import EVACUATIONS, PODS, Kind
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
-from vacate.api.kinds import PODS, Kind
 from vacate.api.objects import Obj
 from vacate.api.types.evictionrequest import IGNORED_REGISTRATION, SUPERSEDES, EvictionRequest
 from vacate.crds.schema import structural_schema
@@ -226,6 +227,52 @@ def test_labels_of_the_pod_win_until_the_request_is_complete() -> None:
     step = {"metadata.labels": {"app": "mine"}}
     assert stepped(KIND, step)[0]["metadata"]["labels"] == {"app": "web"}
     assert stepped(KIND, step, COMPLETE)[0]["metadata"]["labels"] == {"app": "mine"}
+
+
+MANAGER = User("system:serviceaccount:a:manager")
+OWN = StatusAuthority((MANAGER.name, "jane"))
+
+
+@pytest.mark.parametrize(
+    ("user", "counts"),
+    [
+        (MANAGER, False),
+        (User("system:node:node-1"), False),
+        (User("mallory"), True),
+        (User("jane"), True),  # a person as whom a manager runs
+    ],
+    ids=lambda one: one.name if isinstance(one, User) else "",
+)
+@pytest.mark.parametrize("kind", [KIND, EVACUATIONS], ids=lambda kind: kind.plural)
+def test_of_the_labels_that_an_account_gives_none_count_but_those_of_others(
+    kind: Kind, user: User, counts: bool
+) -> None:
+    """What follows requests by their labels follows those of pods, and what users have labelled."""
+    ctx = dataclasses.replace(context(), user=user, authority=OWN)
+    placed = dataclasses.replace(ctx, lookup=_on_node(ctx))
+    given = {"mine": "x", "vacate.dev/mine": "x", "example.com/team": "a"}
+    kept = given if counts else {"example.com/team": "a"}
+    assert made(kind, {"metadata.labels": given}, placed)["metadata"]["labels"] == {"app": "web", **kept}
+    before = {"metadata.labels": {"app": "web", "old": "1"}}
+    new = stepped(kind, {"metadata.labels": {**given, "old": "2"}}, before, placed)[0]
+    assert new["metadata"]["labels"] == {"app": "web", "old": "2" if counts else "1", **kept}
+
+
+def test_a_request_that_takes_over_has_the_labels_of_the_other() -> None:
+    ctx = dataclasses.replace(context(), user=MANAGER, authority=OWN)
+    given = {"metadata.labels": {"mine": "x"}, "metadata.annotations": {SUPERSEDES: "another"}}
+    assert made(KIND, given, ctx)["metadata"]["labels"] == {"app": "web", "mine": "x"}
+
+
+def _on_node(ctx: Context) -> Callable[[Kind, str, str], Obj | None]:
+    """As if every pod were on that of the user who is a node."""
+
+    def lookup(kind: Kind, namespace: str, name: str) -> Obj | None:
+        found = ctx.lookup(kind, namespace, name)
+        node = ctx.authority.node_of(ctx.user)
+        return found if found is None or not node else changed(copy.deepcopy(found), {"spec.nodeName": node})
+
+    return lookup
 
 
 def test_a_stamp_is_not_forged() -> None:

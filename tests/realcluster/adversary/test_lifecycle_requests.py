@@ -22,19 +22,21 @@ from support.realcluster.adversary import (
     Account,
     Site,
     held_by,
+    held_in_code,
     lifecycle_request,
     new_request,
     permitted,
     refused,
 )
-from vacate.api.installednames import NODE_PODS, NODE_REQUESTS, OWN_PODS, WEBHOOK_REQUESTS
+from vacate.api.installednames import MANAGER_REQUESTS, NODE_PODS, NODE_REQUESTS, OWN_PODS, WEBHOOK_REQUESTS
 from vacate.api.installednames import OWN_NODE as OWN_NODE_POLICY
 from vacate.api.kinds import LIFECYCLE_REQUESTS
 from vacate.api.types.evacuation import INSTIGATOR
+from vacate.api.types.evictionrequest import SKIP, SUPERSEDES
 from vacate.eviction.callers import POD_LABEL
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evacuation.dialect import EVACUATION
-from vacate.eviction.dialects.evictionrequest.dialect import REASON
+from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST, REASON
 from vacate.eviction.dialects.registry import OWN_DIALECTS
 
 pytestmark = ROWS
@@ -68,6 +70,7 @@ def _create(site: Site, account: str, pod: Obj, requester: str, **metadata: Any)
 
 
 OWN_NAMES = {
+    "manager": "kernel.nodemaintenance.vacate.dev",
     "webhook": "jane.bridge.vacate.dev",
     "agent": f"{OWN_NODE}.shutdown.vacate.dev",
     "node": f"{OWN_NODE}.shutdown.vacate.dev",
@@ -78,6 +81,13 @@ METADATA: dict[str, Obj] = {
     "an annotation of Vacate's": {"annotations": {"vacate.dev/mine": "yes"}},
     "an annotation without a prefix": {"annotations": {"mine": "yes"}},
 }
+
+CHANGES: dict[str, Obj] = {
+    "a finalizer": HOLDING["a finalizer"],
+    "an owner": HOLDING["another owner"],
+    "who skips": {"annotations": {SKIP: "prepare.example.com"}},
+}
+"""What the manager changes of no request, by their metadata."""
 
 
 def _own(site: Site, account: str, dialect: Dialect, **metadata: Any) -> Reply:
@@ -101,7 +111,66 @@ class TestNewRequests:
         annotations = {REASON: "why", "example.com/cost-center": "7"}
         _own(site, account, dialect, annotations=annotations, labels={"example.com/team": "a"}).ok()
 
-    @held_by(WEBHOOK_REQUESTS, OWN_NODE_POLICY, NODE_REQUESTS)
+    @held_in_code("row-account-labels")
+    @pytest.mark.parametrize("dialect", OWN_DIALECTS, ids=[one.name for one in OWN_DIALECTS])
+    @pytest.mark.parametrize("account", OWN_NAMES)
+    def test_labels_none_of_them(self, site: Site, account: str, dialect: Dialect) -> None:
+        labels = {"app": "mine", "mine": "x", "vacate.dev/mine": "x"}
+        made = _own(site, account, dialect, labels=labels).ok()["metadata"]
+        assert made.get("labels", {}) == site.own["metadata"].get("labels", {})
+
+    @held_by(MANAGER_REQUESTS)
+    @pytest.mark.parametrize("dialect", OWN_DIALECTS, ids=[one.name for one in OWN_DIALECTS])
+    @pytest.mark.parametrize("name", ["mine.example.com", *list(OWN_NAMES.values())[1:]])
+    def test_the_manager_takes_no_other_name(self, site: Site, name: str, dialect: Dialect) -> None:
+        """But where it says that a request takes over from another, whose requesters it has."""
+        body = new_request(site.own, dialect, name)
+        refused(site.manager.create(dialect.kind, body, query="?dryRun=All"), MANAGER_REQUESTS)
+        body["metadata"]["annotations"] = {SUPERSEDES: "another"}
+        site.manager.create(dialect.kind, body, query="?dryRun=All").ok()
+        body["metadata"]["finalizers"] = ["example.com/pin"]
+        refused(site.manager.create(dialect.kind, body, query="?dryRun=All"))
+
+    @held_by(MANAGER_REQUESTS)
+    @pytest.mark.parametrize("dialect", OWN_DIALECTS, ids=[one.name for one in OWN_DIALECTS])
+    @pytest.mark.parametrize("how", [MERGE, APPLY])
+    def test_the_manager_joins_in_no_other_name(self, site: Site, how: str, dialect: Dialect) -> None:
+        request = site.own_requests[dialect.kind.kind]
+        name, asked = request["metadata"]["name"], request["metadata"].get("finalizers", [])
+        for requester in ("mine.example.com", OWN_NAMES["webhook"], OWN_NAMES["manager"]):
+            new = new_request(site.own, dialect, requester)
+            joined: Obj = {
+                "spec": {
+                    "requesters": [*request["spec"].get("requesters", []), *new["spec"].get("requesters", [])]
+                }
+            }
+            if dialect is EVACUATION:
+                joined = {"metadata": {"finalizers": [*asked, *new["metadata"]["finalizers"]]}}
+            if how == APPLY and dialect is EVICTION_REQUEST:
+                joined["spec"]["target"] = request["spec"]["target"]
+            reply = site.manager.change(dialect.kind, name, joined, how=how, query="?dryRun=All")
+            if requester == OWN_NAMES["manager"]:
+                reply.ok()
+            else:
+                refused(reply, MANAGER_REQUESTS)
+
+    @held_by(MANAGER_REQUESTS)
+    def test_the_manager_has_the_eviction_bridge_find_no_other_request(self, site: Site) -> None:
+        name = site.own_requests[EVICTION_REQUEST.kind.kind]["metadata"]["name"]
+        change = {"metadata": {"labels": {POD_LABEL: "other"}}}
+        refused(site.manager.change(EVICTION_REQUEST.kind, name, change), MANAGER_REQUESTS)
+
+    @held_by("vacate-confine-manager-ev*")
+    @pytest.mark.parametrize("dialect", OWN_DIALECTS, ids=[one.name for one in OWN_DIALECTS])
+    @pytest.mark.parametrize("how", [MERGE, APPLY])
+    @pytest.mark.parametrize("what", CHANGES)
+    def test_the_manager_changes_nothing_of_one_but_who_asks(
+        self, site: Site, what: str, how: str, dialect: Dialect
+    ) -> None:
+        name = site.own_requests[dialect.kind.kind]["metadata"]["name"]
+        refused(site.manager.change(dialect.kind, name, {"metadata": CHANGES[what]}, how=how))
+
+    @held_by(WEBHOOK_REQUESTS, OWN_NODE_POLICY, NODE_REQUESTS, MANAGER_REQUESTS)
     @pytest.mark.parametrize("dialect", OWN_DIALECTS, ids=[one.name for one in OWN_DIALECTS])
     @pytest.mark.parametrize("account", OWN_NAMES)
     @pytest.mark.parametrize("what", METADATA)
@@ -110,9 +179,9 @@ class TestNewRequests:
     ) -> None:
         refused(_own(site, account, dialect, **METADATA[what]), "ValidatingAdmissionPolicy 'vacate-")
 
-    @held_by(OWN_NODE_POLICY, NODE_REQUESTS)
+    @held_by(OWN_NODE_POLICY, NODE_REQUESTS, MANAGER_REQUESTS)
     @pytest.mark.parametrize("dialect", OWN_DIALECTS, ids=[one.name for one in OWN_DIALECTS])
-    @pytest.mark.parametrize("account", NODES)
+    @pytest.mark.parametrize("account", [*NODES, "manager"])
     def test_has_the_eviction_bridge_take_none_for_that_of_a_pod(
         self, site: Site, account: str, dialect: Dialect
     ) -> None:
@@ -120,7 +189,7 @@ class TestNewRequests:
             _own(site, account, dialect, labels={POD_LABEL: "other"}), "ValidatingAdmissionPolicy 'vacate-"
         )
 
-    @held_by(WEBHOOK_REQUESTS, OWN_NODE_POLICY, NODE_REQUESTS)
+    @held_by(WEBHOOK_REQUESTS, OWN_NODE_POLICY, NODE_REQUESTS, MANAGER_REQUESTS)
     @pytest.mark.parametrize("account", OWN_NAMES)
     def test_holds_no_evacuation_but_as_a_requester(self, site: Site, account: str) -> None:
         finalizers = [f"{INSTIGATOR}{OWN_NAMES[account]}", "example.com/pin"]

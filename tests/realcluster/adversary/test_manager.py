@@ -183,6 +183,13 @@ NO_MORE_THAN: dict[str, Write] = {
         STRATEGIC,
         "status",
     ),
+    "a label of a node": Write(NODES, {"metadata": {"labels": {"disk": "fast"}}}),
+    "a label of a node, through its status": Write(
+        NODES, {"metadata": {"labels": {"disk": "fast"}}}, sub="status"
+    ),
+    "a label of a node for a project of Kubernetes": Write(
+        NODES, {"metadata": {"labels": {"cluster.x-k8s.io/mine": "x"}}}
+    ),
     "the nodes of a maintenance": Write(NODEMAINTENANCES, {"spec": {"nodes": [OWN_NODE]}}),
     "the reclaim policy of a volume": Write(
         PERSISTENTVOLUMES, {"spec": {"persistentVolumeReclaimPolicy": "Delete"}}

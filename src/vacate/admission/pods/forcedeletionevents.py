@@ -12,7 +12,9 @@ from vacate.api.objects import Obj, dig, name_of, namespace_of
 from vacate.api.times import format_time
 
 REASON = "ForceDeleted"
-_COMPONENT = "pod-force-delete-guard"
+COMPONENT = "pod-force-delete-guard"
+"""The source of these Events."""
+
 _HOW = {
     ForceDeletionReason.CONFIRMED: "after confirming the consequences",
     ForceDeletionReason.SYSTEM: "by its identity",
@@ -33,7 +35,7 @@ def force_deletion_event(
         f"User {quote(user[:200])} force deleted the pod {_HOW[ground]}; node "
         f"{dig(pod, 'spec', 'nodeName')} has not confirmed that its processes have ended"
     )
-    return pod_warning(pod, named, REASON, message, _COMPONENT, now)
+    return pod_warning(pod, named, REASON, message, COMPONENT, now)
 
 
 def pod_warning(

@@ -43,7 +43,7 @@ class EvacuationStrategy(DeclaredStrategy):
         refuse_second_request(self.kind, record, ctx)
         super().prepare_new(obj, ctx)
         pod = live_pod(record, ctx)
-        take_labels(obj, pod)
+        take_labels(obj, {}, pod, ctx)
         set_annotation(obj, ADMITTED_STAMP, "true")
         keep_records(obj, {}, ctx)
         keep_pushes(obj, {}, ctx)
@@ -62,7 +62,7 @@ class EvacuationStrategy(DeclaredStrategy):
         keep_records(new, old, ctx)
         keep_pushes(new, old, ctx)
         if not is_complete(old) and named_pod(record_object(new)) == named_pod(record):
-            take_labels(new, live_pod(record, ctx))
+            take_labels(new, old, live_pod(record, ctx), ctx)
 
     def prepare_status(self, new: Obj, old: Obj, ctx: Context) -> None:
         """Nothing but the status changes, and of that not what the controller has written."""

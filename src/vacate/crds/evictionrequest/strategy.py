@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from vacate.admission.context import Context
 from vacate.api import status as refusals
 from vacate.api.fielderrors import FieldError, forbidden
+from vacate.api.names import RESERVED_KEYS
 from vacate.api.objects import Obj, dig, metadata, name_of
 from vacate.api.types.core import TERMINAL_PHASES
 from vacate.api.types.evictionrequest import (
@@ -46,7 +48,7 @@ class EvictionRequestStrategy(DeclaredStrategy):
         refuse_second_request(self.kind, obj, ctx)
         obj["status"] = {"message": "", "evictionRequestCancellationPolicy": ALLOW}
         self._refuse_given_interceptors(obj, ctx)
-        take_labels(obj, live_pod(obj, ctx))
+        take_labels(obj, {}, live_pod(obj, ctx), ctx)
         set_annotation(obj, ADMITTED_STAMP, "true")
         keep_pushes(obj, {}, ctx)
         keep_records(obj, {}, ctx)
@@ -64,7 +66,7 @@ class EvictionRequestStrategy(DeclaredStrategy):
         keep_pushes(new, old, ctx)
         keep_records(new, old, ctx)
         if not is_complete(old) and named_pod(new) == named_pod(old):
-            take_labels(new, live_pod(new, ctx))
+            take_labels(new, old, live_pod(new, ctx), ctx)
 
     def prepare_status(self, new: Obj, old: Obj, ctx: Context) -> None:
         """Nothing but the status changes, and of that not what the controller has written."""
@@ -113,12 +115,33 @@ def _generated_name_errors(obj: Obj) -> list[FieldError]:
     return [forbidden("metadata.generateName", "not supported, the name must be the UID of the pod")]
 
 
-def take_labels(obj: Obj, pod: Obj | None) -> None:
+def take_labels(new: Obj, old: Obj, pod: Obj | None, ctx: Context) -> None:
     """Merge the labels of the pod into those of its request; the pod's win."""
     theirs = dict(mapping(dig(pod, "metadata", "labels")))
     theirs.pop(POD_LABEL, None)  # the eviction bridge finds requests by it
-    if theirs:
-        metadata(obj)["labels"] = {**mapping(metadata(obj).get("labels")), **theirs}
+    labels = {**_labels_that_count(new, old, ctx), **theirs}
+    if labels:
+        metadata(new)["labels"] = labels
+    else:
+        metadata(new).pop("labels", None)
+
+
+def _labels_that_count(new: Obj, old: Obj, ctx: Context) -> dict[str, str]:
+    """Those that were given. Vacate's own accounts label no request: of theirs, those of others stay.
+
+    Admission plugins of others may have added some with a prefix. Who sets the label of the eviction bridge
+    is for policies to say. A request that takes over from another has the labels of that one.
+    """
+    given, before = (mapping(dig(one, "metadata", "labels")) for one in (new, old))
+    takes_over = not old and bool(dig(new, "metadata", "annotations", SUPERSEDES))
+    if not ctx.authority.is_account(ctx.user) or (takes_over and ctx.authority.may_supersede(ctx.user)):
+        return dict(given)
+    kept = {key: value for key, value in before.items() if key != POD_LABEL}
+    return {**kept, **{key: value for key, value in given.items() if key == POD_LABEL or _is_of_others(key)}}
+
+
+def _is_of_others(key: str) -> bool:
+    return "/" in key and not re.search(RESERVED_KEYS, key)
 
 
 def keep_records(new: Obj, old: Obj, ctx: Context) -> None:

@@ -12,6 +12,7 @@ from vacate.api.installednames import (
     FENCE_MARKS,
     MANAGER,
     MANAGER_LEASE,
+    MANAGER_REQUESTS,
     NODE_FENCER,
     OWN_LEASES,
     TLS_SECRET,
@@ -21,11 +22,22 @@ from vacate.api.installednames import (
 from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, LEASES, NODES, PODS, SECRETS
 from vacate.api.objects import Obj
 from vacate.api.types.evacuation import INSTIGATOR
+from vacate.api.types.evictionrequest import SUPERSEDES
 from vacate.crds.cel import listed, text
-from vacate.eviction.callers import SUFFIX
+from vacate.descheduling.names import SUFFIX as DESCHEDULING
+from vacate.eviction.callers import POD_LABEL, SUFFIX
+from vacate.eviction.requesternames import MAINTENANCE_SUFFIX
 from vacate.fencing.annotations import APPROVED, FENCE_VERB, REQUESTED
-from vacate.install.manifests.newrequests import OF_CALLERS, metadata_of_new
-from vacate.install.manifests.policyobjects import bound, by_user, forbidding, matched, policy_of, rule_about
+from vacate.install.manifests.newrequests import OF_CALLERS, OF_NODES, metadata_of_new
+from vacate.install.manifests.policyobjects import (
+    bound,
+    by_user,
+    forbidding,
+    matched,
+    policy_of,
+    rule_about,
+    variables,
+)
 from vacate.install.settings import Settings
 from vacate.webhook.certificates.secret import TYPE as TLS_TYPE
 
@@ -34,6 +46,7 @@ def account_policies(settings: Settings) -> list[Obj]:
     """Each with its binding."""
     made = (
         _webhook_requests(settings),
+        _manager_requests(settings),
         _certificate_secret(settings),
         _manager_lease(settings),
         own_lease(MANAGER, settings),
@@ -66,6 +79,60 @@ def _webhook_requests(settings: Settings) -> Obj:
                 *(rule_about(kind, ["CREATE", "DELETE"]) for kind in (EVICTIONREQUESTS, EVACUATIONS)),
             ),
             "matchConditions": [by_user(service_account_user(settings.namespace, WEBHOOK))],
+            "validations": forbidding(validations),
+        },
+    )
+
+
+def _manager_requests(settings: Settings) -> Obj:
+    """It requests evictions for those that it acts for.
+
+    A request that takes over from another has the requesters and the metadata of that one, whatever they are:
+    it says so in an annotation, which no other account may write.
+    """
+    who, names = "the manager of Vacate", (f".{one}" for one in (MAINTENANCE_SUFFIX, DESCHEDULING))
+    ends = " || ".join(f"n.endsWith({text(one)})" for one in names)
+    named = {
+        obj: f"dyn({obj}).?spec.?requesters.orValue([]).map(r, r.name)"
+        f" + dyn({obj}).?metadata.?finalizers.orValue([])"
+        for obj in ("object", "oldObject")
+    }
+    mark, label = (
+        {obj: f"dyn({obj}).metadata.?{part}[?{text(key)}]" for obj in named}
+        for part, key in (("annotations", SUPERSEDES), ("labels", POD_LABEL))
+    )
+    same_label = f"oldObject != null && {label['object']} == {label['oldObject']}"
+    ours = {
+        f"{who} requests evictions for NodeMaintenances and DeschedulingPolicies only": (
+            f"variables.added.all(n, {ends})"
+        ),
+        f"{who} labels no request as the eviction bridge does": (
+            f"!({text(POD_LABEL)} in object.metadata.?labels.orValue({{}})) || ({same_label})"
+        ),
+        **metadata_of_new(who, OF_NODES),
+    }
+    validations = {
+        f"{who} puts no finalizers on a request but those of instigators": (
+            "object.metadata.?finalizers.orValue([])"
+            f".all(f, f in variables.before || f.startsWith({text(INSTIGATOR)}))"
+        ),
+        **{message: f"variables.takesOver || ({holds})" for message, holds in ours.items()},
+    }
+    return policy_of(
+        MANAGER_REQUESTS,
+        {
+            "matchConstraints": matched(
+                *(rule_about(kind, ["CREATE", "UPDATE"]) for kind in (EVICTIONREQUESTS, EVACUATIONS))
+            ),
+            "matchConditions": [by_user(service_account_user(settings.namespace, MANAGER))],
+            "variables": variables(
+                {
+                    "before": f"oldObject == null ? [] : {named['oldObject']}",
+                    "added": f"({named['object']}).filter(n, !(n in variables.before))",
+                    "takesOver": f"{mark['object']}.hasValue()"
+                    f" && (oldObject == null || {mark['object']} != {mark['oldObject']})",
+                }
+            ),
             "validations": forbidding(validations),
         },
     )

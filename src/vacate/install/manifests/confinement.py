@@ -6,7 +6,8 @@ table of docs/reference/confinement.md. The rest of the object must be as it was
 of Kubernetes adds are covered without being known.
 
 A policy is evaluated on what other admission plugins have made of a write. So labels and annotations
-that are new pass, unless they are Kubernetes' or Vacate's own; for the account of nodes, none do.
+that are new pass, unless they are Kubernetes' or Vacate's own; of nodes, which pods select by them, those
+with a prefix do, and where the account of nodes writes, none.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from vacate.admission.pods.workloads import REGISTERED, REGISTRATIONS
 from vacate.api.identity import service_account_user
 from vacate.api.installednames import (
     CONFINES,
+    HOOKS,
     MANAGER,
     NODE_USERS,
     SHUTDOWN_AGENT,
@@ -26,6 +28,7 @@ from vacate.api.installednames import (
 from vacate.api.kinds import (
     DEPLOYMENTS,
     EVACUATIONS,
+    EVENTS,
     EVICTIONREQUESTS,
     HORIZONTALPODAUTOSCALERS,
     LIFECYCLE_REQUESTS,
@@ -39,7 +42,8 @@ from vacate.api.kinds import (
 from vacate.api.nodeconditions import GRACEFUL_SHUTDOWN, SHUTDOWN_IN_PROGRESS, SHUTDOWN_TAINT
 from vacate.api.objects import Obj
 from vacate.api.terminationreason import ANNOTATION, SOURCE_ANNOTATION
-from vacate.api.types.evictionrequest import SHUTDOWN_DEADLINE
+from vacate.api.types.evacuation import INSTIGATOR
+from vacate.api.types.evictionrequest import SHUTDOWN_DEADLINE, SUPERSEDES
 from vacate.crds.cel import listed, text
 from vacate.eviction.callers import CALLERS, POD_LABEL, SUFFIX
 from vacate.eviction.succession import HANDED_OVER
@@ -52,8 +56,9 @@ from vacate.fencing.annotations import (
     REQUESTED,
     UNTIL,
 )
-from vacate.install.manifests.accountpolicies import account_policies
+from vacate.install.manifests.accountpolicies import account_policies, own_lease
 from vacate.install.manifests.lifecyclepolicies import agent_lifecycle_policy, lifecycle_policies
+from vacate.install.manifests.ownevents import own_events
 from vacate.install.manifests.ownnodepolicy import node_policies, own_node_policies
 from vacate.install.manifests.policyobjects import (
     BY_NODES,
@@ -90,12 +95,13 @@ class Items:
     key: str  # what tells the items apart; empty where they are texts
     names: tuple[str, ...]
     suffix: str = ""  # or all whose name ends so
+    prefix: str = ""  # or begins so
     only_removed: bool = False
 
     @property
     def which(self) -> str:
         """For messages and documents."""
-        return (", ".join(self.names) or f"*{self.suffix}") + (
+        return (", ".join(self.names) or f"{self.prefix}*{self.suffix}") + (
             ", which it removes" if self.only_removed else ""
         )
 
@@ -108,12 +114,14 @@ class Write:
     kind: Kind
     subresource: str = ""
     fields: tuple[str, ...] = ()  # of the spec
+    top: tuple[str, ...] = ()  # beside metadata, of kinds without a spec
     items: Items | None = None
     annotations: tuple[str, ...] = ()
     removed_annotations: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     labels_of_pods: bool = False  # whether admission gives it the labels of its pod at each update
     removes_owners: bool = False  # whether it takes away owners, and adds none
+    adds_owner: str = ""  # where the spec names the pod that it may make the owner, in CEL
     enforced: bool = False  # whatever the settings say: those of identities rest on it
     # New labels and annotations that pass, since admission plugins of others may add them; by a pattern.
     tolerated: str = OF_OTHERS
@@ -138,13 +146,14 @@ class Write:
     @property
     def described(self) -> str:
         """What it may change, in words."""
-        found = [f"spec.{one}" for one in self.fields]
+        found = [*self.top, *(f"spec.{one}" for one in self.fields)]
         if self.items is not None:
             found.append(f"{self._items_of}.{self.items.field}: {self.items.which}")
         found += [f"annotation {one}" for one in self.annotations]
         found += [f"label {one}" for one in self.labels]
         found += ["labels of the pod"] if self.labels_of_pods else []
         found += ["owners, which it removes"] if self.removes_owners else []
+        found += ["the pod as an owner, which it adds"] if self.adds_owner else []
         return "; ".join(
             [*found, *(f"annotation {one}, which it removes" for one in self.removed_annotations)]
         )
@@ -183,7 +192,7 @@ class Write:
     def _validations(self) -> dict[str, str]:
         part, items = self._items_of, self.items
         parts = [one for one in ("spec", "status") if one == part or (one == "spec" and self.fields)]
-        whole = ["metadata", *parts]
+        whole = ["metadata", *parts, *self.top]
         made = {f"only {' and '.join(whole)}": _same("dyn(object)", "dyn(oldObject)", whole)}
         for one in parts:
             but = [*(self.fields if one == "spec" else ()), *([items.field] if items and one == part else [])]
@@ -191,10 +200,16 @@ class Write:
         if items is not None:
             made[f"only {items.which} in {part}.{items.field}"] = _same_items(part, items)
         but = ["finalizers"] if part == "metadata" else []
+        new, old = (f"{one}.?ownerReferences.orValue([])" for one in _both("metadata"))
         if self.removes_owners:
             but.append("ownerReferences")
-            new, old = (f"{one}.?ownerReferences.orValue([])" for one in _both("metadata"))
             made["no new ownerReferences in metadata"] = f"{new}.all(i, i in {old})"
+        if self.adds_owner:
+            but.append("ownerReferences")
+            is_pod = f"i.kind == {text(PODS.kind)} && i.uid == object.{self.adds_owner}"
+            made["no ownerReferences but a new one of the pod in metadata"] = (
+                f"{old}.all(i, i in {new}) && {new}.all(i, i in {old} || ({is_pod}))"
+            )
         made[f"only {', '.join(['annotations', *but])} in metadata"] = _same(
             *_both("metadata"), [*_SERVERS, *but]
         )
@@ -235,7 +250,8 @@ def _same(new: str, old: str, but: Sequence[str]) -> str:
 
 def _same_items(part: str, items: Items) -> str:
     name = f"i.{items.key}" if items.key else "i"
-    ours = f"{name} in {listed(items.names)}" if items.names else f"{name}.endsWith({text(items.suffix)})"
+    named = f"{name}.startsWith({text(items.prefix)}) && {name}.endsWith({text(items.suffix)})"
+    ours = f"{name} in {listed(items.names)}" if items.names else named
     new, old = (f"{one}.?{items.field}.orValue([])" for one in _both(part))
     same = f"{new}.filter(i, !({ours})) == {old}.filter(i, !({ours}))"
     return f"{same} && {new}.all(i, i in {old})" if items.only_removed else same
@@ -262,10 +278,28 @@ WRITES: tuple[Write, ...] = (
         items=Items("taints", "key", (TAINT.key, OUT_OF_SERVICE)),
         annotations=(CLAIMS, BEGUN, FENCED, LATEST_LOSS, UNTIL, BOOT_ID, SAFE_TO_DELETE),
         removed_annotations=(REQUESTED, APPROVED),
+        tolerated=WITH_PREFIX,
     ),
-    Write(MANAGER, NODES, "status", items=Items("conditions", "type", CONDITIONS)),
+    Write(MANAGER, NODES, "status", items=Items("conditions", "type", CONDITIONS), tolerated=WITH_PREFIX),
     Write(MANAGER, PERSISTENTVOLUMES, annotations=(ATTACHMENT, DETACHED)),
     Write(MANAGER, NODEMAINTENANCES, items=Items("finalizers", "", (FINALIZER,))),
+    # Requests take over requesters from others, and outlive their pods while callers may ask for them.
+    Write(
+        MANAGER,
+        EVICTIONREQUESTS,
+        fields=("requesters",),
+        annotations=(CALLERS, SUPERSEDES),
+        labels=(POD_LABEL,),
+        labels_of_pods=True,
+        adds_owner="spec.target.podRef.uid",
+    ),
+    Write(
+        MANAGER,
+        EVACUATIONS,
+        items=Items("finalizers", "", (), prefix=INSTIGATOR),
+        annotations=(CALLERS, SUPERSEDES),
+        labels_of_pods=True,
+    ),
     Write(WEBHOOK, PODS, annotations=_REASON, tolerated=WITH_PREFIX, enforced=True),
     Write(
         WEBHOOK,
@@ -326,6 +360,11 @@ WRITES: tuple[Write, ...] = (
         Write(one, LIFECYCLE_REQUESTS, fields=("intent",), annotations=(CALLERS,), enforced=True)
         for one in (MANAGER, WEBHOOK)
     ),
+    # Repeats are counted.
+    *(
+        Write(one, EVENTS, top=("count", "lastTimestamp"), tolerated=WITH_PREFIX)
+        for one in (MANAGER, SHUTDOWN_AGENT, HOOKS)
+    ),
 )
 """What the accounts change of objects. Who creates or deletes which is in roles and in the policies below."""
 
@@ -334,7 +373,8 @@ def confinement(settings: Settings) -> list[Obj]:
     """Each policy of the manager, the webhook and the identities of nodes, and those that always apply."""
     users = {one: service_account_user(settings.namespace, one) for one in (MANAGER, WEBHOOK)}
     accounts = {NODE_USERS: BY_NODES, **{one: by_user(user) for one, user in users.items()}}
-    others = (account_policies(settings), node_policies(), lifecycle_policies(settings))
+    events = (one for account, user in users.items() for one in own_events(account, user))
+    others = (account_policies(settings), node_policies(), lifecycle_policies(settings), events)
     return [*_confined(accounts, settings), *(one for made in others for one in made)]
 
 
@@ -344,8 +384,15 @@ def agent_confinement(settings: Settings) -> list[Obj]:
     if agent is None:
         return []
     user = service_account_user(agent.namespace, SHUTDOWN_AGENT)
-    made = (own_node_policies(user), agent_lifecycle_policy(user))
+    made = (own_node_policies(user), agent_lifecycle_policy(user), own_events(SHUTDOWN_AGENT, user))
     return [*_confined({SHUTDOWN_AGENT: by_user(user)}, settings), *(one for each in made for one in each)]
+
+
+def hooks_confinement(settings: Settings) -> list[Obj]:
+    """The policies of the account of hooks."""
+    user = service_account_user(settings.namespace, HOOKS)
+    made = (bound(own_lease(HOOKS, settings)), own_events(HOOKS, user))
+    return [*_confined({HOOKS: by_user(user)}, settings), *(one for each in made for one in each)]
 
 
 def _confined(accounts: Mapping[str, Obj], settings: Settings) -> list[Obj]:

@@ -9,9 +9,8 @@ from __future__ import annotations
 from vacate.api.identity import service_account_user
 from vacate.api.installednames import HOOK_JOBS, HOOKS, HOOKS_SECRET, METRICS_PORT, labels
 from vacate.api.objects import Obj
-from vacate.install.manifests.accountpolicies import own_lease
+from vacate.install.manifests.confinement import hooks_confinement
 from vacate.install.manifests.deployments import container_of, deployment_of, gate_options, mount
-from vacate.install.manifests.policyobjects import bound
 from vacate.install.manifests.roles import account_of, cluster_role_of, role_rule
 from vacate.install.settings import Settings
 from vacate.interceptors.hooks.names import HOOKS_INTERCEPTOR
@@ -35,7 +34,7 @@ def hooks(settings: Settings) -> list[Obj]:
     ]
     return [
         *account_of(HOOKS, [one.to_obj() for one in HOOK_RULES], at_home, settings),
-        *bound(own_lease(HOOKS, settings)),
+        *hooks_confinement(settings),
         cluster_role_of(HOOK_JOBS, [one.to_obj() for one in JOB_RULES]),
         {
             "apiVersion": "v1",

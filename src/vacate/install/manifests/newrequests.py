@@ -12,7 +12,7 @@ _OF_ADMISSION = (ADMITTED_STAMP, IGNORED_REGISTRATION)
 _UID = "o.uid in [object.spec.?target.?podRef.?uid.orValue(''), object.spec.?podRef.?uid.orValue('')]"
 OF_CALLERS = (REASON, CALLERS)
 OF_NODES = (REASON,)
-"""The annotations that the eviction bridge and a node write. Labels are those of the pod."""
+"""The annotations that the eviction bridge writes, and those of all others. Labels are those of the pod."""
 
 
 def metadata_of_new(who: str, annotations: tuple[str, ...]) -> dict[str, str]:

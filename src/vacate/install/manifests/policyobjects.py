@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from vacate.api.identity import NODE_NAME_EXTRA
 from vacate.api.kinds import PODS, Kind
+from vacate.api.names import RESERVED_KEYS
 from vacate.api.objects import Obj
 from vacate.crds.cel import listed, text
 
@@ -17,9 +18,7 @@ WAS_COMPLETE = (
 )
 """Whether the request that is written was over, in CEL."""
 
-# Prefixes of labels and annotations that no company gives to its own.
-_RESERVED = r"(^|[.])(kubernetes[.]io|k8s[.]io|vacate[.]dev)/"
-OF_OTHERS = f"!k.matches({text(_RESERVED)})"
+OF_OTHERS = f"!k.matches({text(RESERVED_KEYS)})"
 # Without a prefix they are mostly what Services select pods by.
 WITH_PREFIX = f"k.contains('/') && {OF_OTHERS}"
 
