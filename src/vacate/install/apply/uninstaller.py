@@ -117,7 +117,7 @@ class Uninstaller:
         async def gone() -> bool:
             return await existing(self._client, obj) is None
 
-        waiting = f"{shown(obj)} is still there, perhaps for finalizers of {kind.kind}s"
+        waiting = f"{shown(obj)} is still there, perhaps for finalizers of {kind.several}"
         await wait_until(gone, self._clock, waiting)
 
     async def _release_evacuations(self) -> None:
@@ -180,7 +180,7 @@ class Uninstaller:
             found.extend([] if count is None else [count])
             return count is not None
 
-        await wait_until(answered, self._clock, f"the API server does not say how many {kind.kind}s it has")
+        await wait_until(answered, self._clock, f"the API server does not say how many {kind.several} it has")
         return found[0]
 
 
@@ -198,4 +198,4 @@ def removable(namespace: str) -> list[Obj]:
 
 
 def _counted(count: int, kind: Kind) -> str:
-    return f"{count or 'no'} {kind.kind}{'' if count == 1 else 's'}"
+    return f"{count or 'no'} {kind.kind if count == 1 else kind.several}"

@@ -147,7 +147,7 @@ async def _check_requests_readable(client: Client, interceptors: Sequence[Interc
             await client.list(kind, namespace, ListOptions(limit=1))
         except NotFound:
             raise ConfigError(
-                f"this cluster does not serve {kind.kind}s: the feature gate {kind.gate} is off, "
+                f"this cluster does not serve {kind.several}: the feature gate {kind.gate} is off, "
                 "or the resource definition is not installed"
             ) from None
 
