@@ -62,7 +62,9 @@ class Uninstaller:
 
     async def uninstall(self, namespace: str, *, definitions: bool = False) -> None:
         """Remove every object that an installation into this namespace may have made."""
-        await require_not_embedded(self._client)
+        await require_not_embedded(
+            self._client, "nothing was removed. To remove the cluster, stop it and delete its folder"
+        )
         await require_one_place(self._client, namespace)
         home = await existing(self._client, namespace_object(Settings(namespace=namespace)))
         if home is None or home["metadata"].get("deletionTimestamp"):
