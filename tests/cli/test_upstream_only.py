@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 from support.simulated.clusters import in_world
-from vacate.api.kinds import EVACUATIONS, EVICTIONREQUESTS, LIFECYCLE_EVICTIONS, LIFECYCLE_REQUESTS, PODS
+from vacate.api.kinds import (
+    EVACUATIONS,
+    EVICTIONREQUESTS,
+    LIFECYCLE_EVICTIONS,
+    LIFECYCLE_REQUESTS,
+    PODDISRUPTIONBUDGETS,
+    PODS,
+)
+from vacate.api.objects import dig
 from vacate.api.types.lifecycle import EVICTOR
 from vacate.cli.cancel.command import Cancelling
 from vacate.cli.common.apis import chosen_api
@@ -19,7 +27,7 @@ from vacate.cli.identity import own_requester
 from vacate.cli.status.command import show_requests
 from vacate.cli.status.view import View
 from vacate.client.client import Client
-from vacate.errors import ConfigError
+from vacate.errors import ConfigError, NotFound
 from vacate.eviction.dialects.base import Dialect
 from vacate.eviction.dialects.evictionrequest.dialect import EVICTION_REQUEST
 from vacate.eviction.dialects.lifecycle.dialect import LIFECYCLE
@@ -27,7 +35,8 @@ from vacate.eviction.dialects.registry import DIALECTS
 from vacate.features import parse_feature_gates
 from vacate.sdk import Requester
 from vacate.sim.cluster import World
-from vacate.testing import pod
+from vacate.testing import pdb, pod
+from vacate.views.phrases import NOT_INSTALLED
 from vacate.wire.message import Request, Response
 
 pytestmark = pytest.mark.sim
@@ -120,6 +129,31 @@ def test_of_pods_that_are_gone_the_newest_request_is_found() -> None:
         assert found.typed_request is not None
 
     in_world(body, gates=GATES, nodes=0)
+
+
+def test_where_nothing_is_installed_a_budget_that_holds_is_explained() -> None:
+    async def body(world: World) -> None:
+        nothing = cluster_of(world, *HIDDEN, "/apis/lifecycle.k8s.io")
+        registered = {f"interceptor.{EVICTIONREQUESTS.group}/priority_backup.example.com": "10"}
+        made = pod("web", metadata={"labels": {"app": "web"}, "annotations": registered})
+        await world.client.create(PODS, made, "default")
+        await world.client.create(PODDISRUPTIONBUDGETS, pdb("web", min_available=1), "default")
+        await world.until(
+            lambda: dig(world.objects(PODDISRUPTIONBUDGETS)[0], "status", "currentHealthy") == 1
+        )
+        explained, readable = await explain_pod(nothing, "web")
+        assert readable
+        assert "would be refused now" in explained.next[0]
+        assert explained.next[-1] == NOT_INSTALLED
+        commands = [one.command for one in explained.remedies]
+        assert not explained.turns
+        assert any(one.startswith("kubectl patch pdb web") for one in commands)
+        assert commands[-1].endswith("install --image IMAGE --wait")
+        assert not any(" evict " in one for one in commands)
+        with pytest.raises(NotFound, match="choose another namespace"):
+            await explain_pod(nothing, "other")
+
+    in_world(body, gates=GATES, nodes=1)
 
 
 def test_what_is_not_served_is_named() -> None:

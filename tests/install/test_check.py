@@ -207,3 +207,6 @@ def test_an_embedded_cluster_without_a_manager(tmp_path: Path) -> None:
         assert found["manager"]["state"] == "failed"
         assert found["manager"]["remedies"][0]["command"] == "vacate manager"
         assert all(one["state"] == "ok" for name, one in found.items() if name != "manager"), found
+        refused = lab.vacate("install", "--interceptor", "backup.example.com=shop/backup")
+        assert refused.code == 1
+        assert "this cluster was started by `vacate up`, and Vacate is part of it" in refused.err

@@ -45,7 +45,8 @@ async def test_install_twice_and_uninstall(place: Installation) -> None:
     removed = await place.uninstall(definitions=False)
     assert removed[0].startswith("mutatingwebhookconfiguration")
     assert removed[1].startswith("validatingwebhookconfiguration")
-    assert any("kept, with no EvictionRequests" in line for line in removed)
+    for kinds in ("EvictionRequests", "FencingPolicies"):
+        assert any(f"kept, with no {kinds};" in line for line in removed)
     assert await place.there(objects(place.settings)) == [path_of(one) for one in definitions()]
 
     await place.uninstall(definitions=True)

@@ -152,7 +152,10 @@ def not_ready_in_time(lab: Lab) -> None:
     assert "vacate-manager: 0 of 2 copies are available: pod " in manager
     assert "Unschedulable: 0/3 nodes are available: 3 node(s) were unschedulable" in manager
     assert any(line.endswith("vacate-mutating: 5 of 5 webhooks have no authority yet") for line in errors)
-    assert errors[-1] == "Installed, but not ready after 4s; run the same command again to go on waiting."
+    assert errors[-1] == (
+        "Installed, but not ready after 4s. See why with vacate check; "
+        "run the same command again to go on waiting."
+    )
 
 
 def interrupted(lab: Lab) -> None:

@@ -61,6 +61,7 @@ async def test_what_is_no_longer_wanted_goes(place: Installation) -> None:
     """Deployments, budgets, services, network policies, rules and the dashboard, all at once."""
     full = in_cluster(place, pod_rules=RULES, monitoring=BOARD)
     await place.install(full)
+    assert [line for line in await place.install(full) if not line.endswith(" unchanged")] == []
     assert sorted(await place.noted()) == sorted(lines(full))
     less = place.changed(deploy_manager=False, network_policy=False)
     gone = dropped(full, less)

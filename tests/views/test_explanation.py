@@ -115,6 +115,11 @@ def test_refusals_have_their_messages_where_these_are_new() -> None:
     assert message.rstrip(".") not in shown[-2]
     assert shown[-1].startswith("Refused at ")
     assert shown[-1].endswith(" UTC: another budget.")
+    with_help = [
+        Refusals(early, late, 3, f"{message} Start a replacement first. kubectl annotate deployment web")
+    ]
+    shown = explanation_of(sim.typed, sim.typed_pod, now=sim.now, refusals=with_help).all_happened
+    assert shown[-1].endswith(" UTC.")
 
 
 def test_a_refusal_of_long_ago_narrows_nothing() -> None:

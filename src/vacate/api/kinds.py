@@ -56,6 +56,11 @@ class Kind:
         return hash((self.group, self.plural))
 
     @property
+    def several(self) -> str:
+        """More than one of them, in a sentence: `FencingPolicies`."""
+        return f"{self.kind[:-1]}ies" if self.plural.endswith("ies") else f"{self.kind}s"
+
+    @property
     def api_version(self) -> str:
         """`v1` or `apps/v1`: what an object's `apiVersion` says."""
         return f"{self.group}/{self.version}" if self.group else self.version

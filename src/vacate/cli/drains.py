@@ -19,7 +19,7 @@ from vacate.cli.common.connection import (
     not_served,
     run_on_cluster,
 )
-from vacate.cli.common.managerwatch import read_manager_health
+from vacate.cli.common.managerwatch import read_manager_health, say_health
 from vacate.cli.common.output import NAME, WIDE, output_option, print_objects, table
 from vacate.cli.common.parameters import drain_name
 from vacate.cli.common.program import program_name
@@ -80,8 +80,7 @@ async def _show(cluster: Cluster, names: Sequence[str], output: str) -> None:
         if held := held_lines(one, now, terminal.width()):
             terminal.echo_lines(["", f"nodemaintenance/{one.metadata.name} is held", *held])
     health = await read_manager_health(cluster, unattended_maintenance(*typed))
-    if health.text:
-        terminal.echo(health.line, err=True)
+    say_health(health)
 
 
 def _row(one: NodeMaintenance, now: dt.datetime) -> tuple[str, ...]:

@@ -62,7 +62,7 @@ def silent(pod: Pod, request: EvictionRequest, now: dt.datetime) -> Blocker | No
             f"{terms.interceptor} {active} has sent no heartbeat since {clock(last)}; it times out at "
             f"{clock(ends)}"
         )
-    sentence = f"make sure that {active} runs and may update {request.kind.kind}s"
+    sentence = f"make sure that {active} runs and may update {request.kind.several}"
     return blocker(
         pod,
         terms.interceptor.capitalize(),

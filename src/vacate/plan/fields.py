@@ -345,7 +345,7 @@ def reduced(kind: Kind, obj: Obj, *, images: bool = False) -> Obj:
     meta = typed.metadata
     names = (meta.name, meta.namespace) if kind.namespaced else (meta.name,)
     if any(dns1123_subdomain(name) for name in names) or not meta.uid:
-        raise ConfigError(f"it has no uid, or no name and namespace as {kind.kind}s have them")
+        raise ConfigError(f"it has no uid, or no name and namespace as {kind.several} have them")
     if not all(one.kind and one.name and one.uid for one in meta.owner_references):
         raise ConfigError("it has an owner without kind, name or uid")
     return kept

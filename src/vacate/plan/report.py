@@ -186,7 +186,7 @@ def assumptions(snapshot: Snapshot, options: PlanOptions) -> list[str]:
     if unheard := unheard_responders(snapshot, options.nodes, options.spec):
         lines.append(
             f"responders of {counted(unheard, 'pod')} have no turn: this drain requests evictions by "
-            f"{requested_by(options.spec).kind.kind}s ({requested_by(options.spec).kind.api_version})"
+            f"{requested_by(options.spec).kind.several} ({requested_by(options.spec).kind.api_version})"
         )
     if loaded.recreated:
         kinds = listed(

@@ -91,8 +91,12 @@ class Explanation:
     def all_happened(self) -> tuple[str, ...]:
         """What has happened, with the refusals: their messages unless they have been said."""
 
+        said = [text.removeprefix("The eviction was refused: ").rstrip(".") for text in self.happened]
+
         def known(one: Refusals) -> bool:
-            return not one.message or any(one.message.rstrip(".") in text for text in self.happened)
+            # An Event ends with the command that helps, which is among the remedies.
+            told = one.message.rstrip(".")
+            return not told or any(told in text or told.startswith(text) for text in said)
 
         times = (f"{one}." if known(one) else f"{one}: {sentence(one.message)}" for one in self.refusals)
         return (*self.happened, *times)

@@ -9,6 +9,10 @@ from collections.abc import Sequence
 from vacate.api.durations import human_duration
 from vacate.api.text import plain
 
+NOT_INSTALLED = (
+    "Vacate is not installed in this cluster: until it is, annotations of vacate.dev have no effect."
+)
+
 NOTHING = "-"
 """A cell of a table that has nothing to show."""
 

@@ -146,7 +146,7 @@ def skip_interceptor(inputs: ExplanationInput, interceptor: str) -> Remedy:
 
 def find_interceptor(inputs: ExplanationInput, interceptor: str) -> Remedy:
     """A missing heartbeat usually means that no such interceptor runs."""
-    status = f"the status of {inputs.request.kind.kind}s"
+    status = f"the status of {inputs.request.kind.several}"
     return Remedy(
         f"Make sure that {interceptor} runs, selects this pod, and may update {status}.",
         inputs.kubectl("get", inputs.request.kind.singular, inputs.request.metadata.name, "-o", "yaml"),

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
+import io
 from collections.abc import Awaitable, Callable
 
 import pytest
 
+from support.processes.commands import Terminal
 from support.simulated.clusters import in_world
 from vacate.api.identity import MASTERS
 from vacate.api.installednames import MANAGER, TROUBLE
 from vacate.api.kinds import LEASES
 from vacate.api.times import format_micro_time
 from vacate.cli.common.connection import Cluster
-from vacate.cli.common.managerwatch import ManagerWatch, watching
+from vacate.cli.common.managerwatch import ManagerWatch, say_health, watching
 from vacate.sim.cluster import World
-from vacate.views.managerhealth import ManagerHealth, ManagerState, Unattended
+from vacate.views.managerhealth import ManagerHealth, ManagerState, Unattended, manager_health
 from vacate.wire.message import Peer
 
 pytestmark = pytest.mark.sim
@@ -118,3 +121,17 @@ def test_a_look_under_way_is_waited_for_at_the_end() -> None:
         assert looks == ["begun", "ended"]
 
     in_world(body, nodes=0, controllers=(), evictions=())
+
+
+@pytest.mark.parametrize("columns", [0, 80])
+def test_on_a_terminal_each_command_has_a_line_of_its_own(
+    columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    err = Terminal() if columns else io.StringIO()
+    monkeypatch.setenv("COLUMNS", str(columns or 80))
+    with contextlib.redirect_stderr(err):
+        say_health(manager_health([], dt.datetime.now(dt.UTC)), "2026-01-01T00:00:00Z ")
+    lines = err.getvalue().splitlines()
+    assert lines[0].startswith("2026-01-01T00:00:00Z No manager works")
+    commands = [line.strip() for line in lines if line.strip() == "vacate check"]
+    assert (len(lines) == 1, commands) == ((False, ["vacate check"]) if columns else (True, []))

@@ -135,14 +135,16 @@ class Lab:
         return request if request.get("status", {}).get("activeInterceptorName") else {}
 
 
-class _Terminal(io.StringIO):
+class Terminal(io.StringIO):
+    """Where a person would read."""
+
     def isatty(self) -> bool:
         return True
 
 
 def vacate(surroundings: Mapping[str, str], *arguments: str, columns: int = 0) -> Ended:
     """One command, as `main` runs it, with these variables; with columns for a terminal of this width."""
-    out, err = (_Terminal(), _Terminal()) if columns else (io.StringIO(), io.StringIO())
+    out, err = (Terminal(), Terminal()) if columns else (io.StringIO(), io.StringIO())
     before, called = dict(os.environ), sys.argv
     os.environ |= {"COLUMNS": str(columns or 200), "LINES": "24", **surroundings}
     sys.argv = ["vacate", *arguments]

@@ -155,6 +155,6 @@ def not_served(kind: Kind, gate: str) -> ConfigError:
         )
     other = "; evictions by lifecycle.k8s.io need --api lifecycle" if kind is EVICTIONREQUESTS else ""
     return ConfigError(
-        f"this cluster serves no {kind.kind}s ({kind.api_version}): install Vacate with `vacate install "
+        f"this cluster serves no {kind.several} ({kind.api_version}): install Vacate with `vacate install "
         f"--image IMAGE`, or open Vacate's feature gate {gate}{other}"
     )

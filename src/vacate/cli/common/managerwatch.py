@@ -70,9 +70,20 @@ async def read_manager_health(
 
 
 async def say_if_unattended(cluster: Cluster) -> None:
-    """One line where no manager does what a command has left to it."""
-    if line := (await read_manager_health(cluster)).line:
-        terminal.echo(line, err=True)
+    """Say so where no manager does what a command has left to it."""
+    say_health(await read_manager_health(cluster))
+
+
+def say_health(health: ManagerHealth, before: str = "") -> None:
+    """What is wrong: on a terminal with each command on a line of its own, in a pipe all in one line."""
+    if not health.text:
+        return
+    lines = [f"{before}{health.line}"]
+    if terminal.columns(err=True):
+        lines = [f"{before}{health.text}"]
+        for one in health.remedies:
+            lines += [f"  → {one.text}:", f"    {one.command}"] if one.command else [f"  → {one.text}"]
+    terminal.echo_lines(lines, err=True)
 
 
 _MAY_BE_REFUSED = (ManagerState.WORKS, ManagerState.SILENT)
@@ -178,7 +189,10 @@ class ManagerWatch:
 
     def _echo(self, health: ManagerHealth) -> None:
         now = format_time(self._cluster.clock.now())
-        terminal.echo(f"{now} {health.line or WORKS_AGAIN}", err=True)
+        if health.text:
+            say_health(health, f"{now} ")
+        else:
+            terminal.echo(f"{now} {WORKS_AGAIN}", err=True)
 
 
 @contextlib.asynccontextmanager

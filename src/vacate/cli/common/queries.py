@@ -26,7 +26,7 @@ from vacate.api.types.core import Event
 from vacate.api.types.evictionrequest import EvictionRequest, Interceptor
 from vacate.api.types.nodemaintenance import NodeMaintenance
 from vacate.api.types.readable import is_complete
-from vacate.cli.common.connection import Cluster
+from vacate.cli.common.connection import Cluster, is_unknown_path
 from vacate.cli.common.remedies import no_node, not_found_in
 from vacate.client.codec import codec_for
 from vacate.errors import ApiError, Forbidden, NotFound, TransportError, UnreadableObject
@@ -70,6 +70,7 @@ class PodAndRequest:
 
     pod: Obj | None
     request: FoundRequest | None
+    served: bool = True  # whether the cluster serves an API in which there could be one
 
     @property
     def typed_pod(self) -> Pod | None:
@@ -161,6 +162,19 @@ async def find(cluster: Cluster, pod_name: str, only: Dialect | None = None) -> 
     if request is None and missing is not None:
         raise missing
     return PodAndRequest(None, request)
+
+
+async def find_also_unserved(cluster: Cluster, pod_name: str, only: Dialect | None = None) -> PodAndRequest:
+    """The same; the pod alone, where the cluster serves no API for evictions and none was named."""
+    try:
+        return await find(cluster, pod_name, only)
+    except NotFound as error:
+        if only is not None or not is_unknown_path(error):
+            raise
+    pod, missing = await _pod(cluster, pod_name)
+    if missing is not None:
+        raise missing
+    return PodAndRequest(pod, None, served=False)
 
 
 async def list_requests(

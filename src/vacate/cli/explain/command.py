@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import click
 
@@ -20,7 +21,7 @@ from vacate.cli.common.output import output_option, print_object
 from vacate.cli.common.program import program_name
 from vacate.cli.common.queries import (
     PodAndRequest,
-    find,
+    find_also_unserved,
     list_budgets,
     list_maintenances,
     refusals,
@@ -40,10 +41,11 @@ from vacate.eviction.requesternames import is_maintenance
 from vacate.kube.exclusivevolumes import awaits_volumes, uses_volumes
 from vacate.kube.workloads import Workload
 from vacate.views.awaitedvolumes import with_awaited_volumes, with_late_claims, with_shared_volumes
-from vacate.views.budgets import covering, would_refuse
+from vacate.views.budgets import Means, covering, would_refuse
 from vacate.views.explanation import Explanation, explanation_of
 from vacate.views.maintenance import is_draining, with_drains
 from vacate.views.managerhealth import (
+    WORKS,
     ManagerHealth,
     unattended_maintenance,
     unattended_request,
@@ -52,7 +54,7 @@ from vacate.views.managerhealth import (
 )
 from vacate.views.overdue import is_cut_off, is_overdue, with_lost_node, with_overdue
 from vacate.views.responders import lacks_responders, with_missing_responders
-from vacate.views.sections.unrequested import explain_unrequested
+from vacate.views.sections.unrequested import explain_unrequested, without_vacate
 
 
 @click.command()
@@ -104,11 +106,13 @@ async def _explanation(
     cluster: Cluster, pod: str, only: Dialect | None
 ) -> tuple[Explanation, bool, ManagerHealth]:
     """The explanation, whether budgets could be read for it, and whether a manager works."""
-    found = await find(cluster, pod, only)
+    found = await find_also_unserved(cluster, pod, only)
     budgets = await list_budgets(cluster, cluster.namespace)
     request, now = found.typed_request, cluster.clock.now()
     if request is None:
         explanation = await _unrequested(found, cluster, budgets or [])
+        if not found.served:
+            return without_vacate(explanation, program_name()), budgets is not None, WORKS
         explanation = await _with_responders(cluster, found.typed_pod, explanation)
         drains = await _drains_of(cluster, found.typed_pod)
         explanation = with_drains(explanation, drains, found.typed_pod, program_name())
@@ -211,13 +215,15 @@ async def _unrequested(
     assert pod is not None
     dialect = LIFECYCLE if registers_responders_only(found.pod) else EVICTION_REQUEST
     registered = dialect.registration(found.pod)
+    interceptors = registered.interceptors if found.served else ()  # without Vacate none has a turn
     held = covering(budgets, pod.metadata.namespace, pod.metadata.labels)
     foreseen = None
     if held and would_refuse(pod, held):
-        foreseen = await forecast(cluster, pod, registered.interceptors, held)
+        foreseen = await forecast(cluster, pod, interceptors, held)
+        foreseen = foreseen if found.served else replace(foreseen, means=Means.EVICT)
     return explain_unrequested(
         pod,
-        registered.interceptors[::-1],
+        interceptors[::-1],
         budgets,
         field_errors=[f"{field_error.path}: {field_error.detail}" for field_error in registered.field_errors],
         forecast=foreseen,

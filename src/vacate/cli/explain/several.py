@@ -22,7 +22,7 @@ from vacate.errors import NotFound
 from vacate.views.explanation import Explanation
 from vacate.views.maintenance import held_lines, progress_line
 from vacate.views.model import Remedy
-from vacate.views.phrases import command_line, counted
+from vacate.views.phrases import NOT_INSTALLED, command_line, counted
 from vacate.views.sections.unrequested import REQUEST_IT
 
 _SIDE_BY_SIDE = 4
@@ -173,6 +173,8 @@ async def _explain_each(
 
     found = await asyncio.gather(*map(one, pods[:_MOST]))
     made.explanations = [one for one in found if one is not None]
+    if any(NOT_INSTALLED in one.next for one in made.explanations):
+        made.lines.append(NOT_INSTALLED)
     made.left_out = max(len(pods) - _MOST, 0)
 
 

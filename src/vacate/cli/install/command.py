@@ -17,6 +17,7 @@ from vacate.cli.common import terminal
 from vacate.cli.common.connection import Cluster, Connection, connected
 from vacate.cli.common.exitcodes import INTERRUPTED, TIMED_OUT
 from vacate.cli.common.parameters import span_between
+from vacate.cli.common.program import program_name
 from vacate.cli.common.run import Work, run_until_signalled
 from vacate.cli.common.serveroptions import kubeconfig_options
 from vacate.cli.install.kept import (
@@ -41,6 +42,7 @@ from vacate.errors import ConfigError, Forbidden
 from vacate.install import objects
 from vacate.install.apply.installer import Installer, InstallOptions, OptionsChanged
 from vacate.install.apply.inventory import Inventory
+from vacate.install.apply.preflight import require_not_embedded
 from vacate.install.apply.rollout import Rollout
 from vacate.install.apply.uninstaller import Uninstaller
 from vacate.install.manifest import manifests
@@ -113,6 +115,9 @@ def install(
     left: list[str] = []
 
     async def attempt(cluster: Cluster) -> Settings:
+        await require_not_embedded(
+            cluster.client, "nothing was changed. Its options are those of `vacate up`, such as --interceptor"
+        )
         seen = await _kept_in(cluster, namespace)
         kept = declared
         if kept is None:
@@ -222,7 +227,8 @@ def _complain(left: list[str], longest: dt.timedelta | None) -> None:
     for line in left:
         terminal.error(line)
     waited = "" if longest is None else f" after {span(longest)}"
-    terminal.echo(f"Installed, but not ready{waited}; run the same command again to go on waiting.", err=True)
+    why = f"See why with {program_name()} check; run the same command again to go on waiting."
+    terminal.echo(f"Installed, but not ready{waited}. {why}", err=True)
     sys.exit(TIMED_OUT)
 
 

@@ -17,12 +17,9 @@ from vacate.plan.loading import has_vacate
 from vacate.plan.report import Otherwise, Outcome, Plan
 from vacate.plan.snapshot import Snapshot
 from vacate.views.maintenance import wrapped
-from vacate.views.phrases import NOTHING, counted, listed, span
+from vacate.views.phrases import NOT_INSTALLED, NOTHING, counted, listed, span
 
 _SHOWN, _WAYS = 10, 3
-_NOT_INSTALLED = (
-    "Vacate is not installed in this cluster: until it is, annotations of vacate.dev have no effect."
-)
 _DOWN = ", down meanwhile"
 _OLD = dt.timedelta(minutes=10)
 
@@ -97,7 +94,7 @@ def health_lines(health: Health, snapshot: Snapshot, width: int, *, everything: 
     hampered = f"{health.blocked} of {counted(health.nodes, 'node')} could not be drained now"
     lines += wrapped(hampered if health.findings else "Nothing was found that hampers a drain.", width, 0)
     if health.findings and not health.installed:
-        lines += wrapped(_NOT_INSTALLED, width, 0)
+        lines += wrapped(NOT_INSTALLED, width, 0)
     limit = None if everything else _SHOWN
     for harm, title in _HARMS.items():
         found = [one for one in health.findings if one.harm is harm]
@@ -230,7 +227,7 @@ def _blockers(run: Run, plan: Plan, width: int, limit: int | None) -> list[str]:
 def _not_installed(run: Run, snapshot: Snapshot, width: int) -> list[str]:
     """That a command has no effect yet: the plan is that of a cluster with Vacate."""
     ours = any("vacate.dev/" in way.command for one in run.blockers for way in one.remedies)
-    return ["", *wrapped(_NOT_INSTALLED, width, 2)] if ours and not has_vacate(snapshot) else []
+    return ["", *wrapped(NOT_INSTALLED, width, 2)] if ours and not has_vacate(snapshot) else []
 
 
 def _without_room(pods_without_room: Sequence[PodWithoutRoom], width: int, limit: int | None) -> list[str]:

@@ -14,7 +14,7 @@ from vacate.cli.common import terminal
 from vacate.cli.common.apis import api_option, chosen_api
 from vacate.cli.common.connection import Cluster, Connection, cluster_options, connected
 from vacate.cli.common.exitcodes import interrupted
-from vacate.cli.common.managerwatch import read_manager_health
+from vacate.cli.common.managerwatch import read_manager_health, say_health
 from vacate.cli.common.output import NAME, WIDE, aligned, output_option, print_objects
 from vacate.cli.common.parameters import pod_name
 from vacate.cli.common.program import program_name
@@ -134,8 +134,7 @@ async def show_requests(cluster: Cluster, view: View) -> None:
         terminal.echo_lines(refused, err=True)
     waiting = unattended_request(decoded) or unattended_maintenance(*drains)
     health = await read_manager_health(cluster, waiting, waiting_requests(decoded))
-    if health.text:
-        terminal.echo(health.line, err=True)
+    say_health(health)
     for line in shutdown_lines(await list_nodes(cluster), cluster.clock.now()):
         terminal.echo(line, err=True)
     for line in await volumes_notes(cluster, namespace):

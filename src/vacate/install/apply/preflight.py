@@ -42,17 +42,17 @@ async def require_release(client: Client) -> None:
         )
 
 
-async def require_not_embedded(client: Client) -> None:
-    """ConfigError for a cluster of `vacate up`, whose roles and kinds are its own and not an installation."""
+async def require_not_embedded(client: Client, then: str) -> None:
+    """ConfigError for a cluster of `vacate up`, whose roles and kinds are its own and not an installation.
+
+    `then` says what was not done, and what to do instead.
+    """
     try:
         found = await read(client, "/version")
     except ApiError:
         return  # not everyone may ask; an embedded cluster always answers
     if str(found.get("gitVersion", "")).endswith(EMBEDDED_BUILD):
-        raise ConfigError(
-            "this cluster was started by `vacate up`, and Vacate is part of it; nothing was removed. To "
-            "remove the cluster, stop it and delete its folder"
-        )
+        raise ConfigError(f"this cluster was started by `vacate up`, and Vacate is part of it; {then}")
 
 
 async def require_groups(client: Client, objects: Sequence[Obj]) -> None:
@@ -142,7 +142,4 @@ def _missing(version: str) -> str:
         return (
             f"the cluster does not serve {version}: install {OPTIONAL[group]} first, or leave that part out"
         )
-    return (
-        f"the cluster does not serve {version}, so Vacate cannot be installed; "
-        "a cluster started by `vacate up` has everything inside already"
-    )
+    return f"the cluster does not serve {version}, so Vacate cannot be installed"

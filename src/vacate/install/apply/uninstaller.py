@@ -62,7 +62,9 @@ class Uninstaller:
 
     async def uninstall(self, namespace: str, *, definitions: bool = False) -> None:
         """Remove every object that an installation into this namespace may have made."""
-        await require_not_embedded(self._client)
+        await require_not_embedded(
+            self._client, "nothing was removed. To remove the cluster, stop it and delete its folder"
+        )
         await require_one_place(self._client, namespace)
         home = await existing(self._client, namespace_object(Settings(namespace=namespace)))
         if home is None or home["metadata"].get("deletionTimestamp"):
@@ -117,7 +119,7 @@ class Uninstaller:
         async def gone() -> bool:
             return await existing(self._client, obj) is None
 
-        waiting = f"{shown(obj)} is still there, perhaps for finalizers of {kind.kind}s"
+        waiting = f"{shown(obj)} is still there, perhaps for finalizers of {kind.several}"
         await wait_until(gone, self._clock, waiting)
 
     async def _release_evacuations(self) -> None:
@@ -180,7 +182,7 @@ class Uninstaller:
             found.extend([] if count is None else [count])
             return count is not None
 
-        await wait_until(answered, self._clock, f"the API server does not say how many {kind.kind}s it has")
+        await wait_until(answered, self._clock, f"the API server does not say how many {kind.several} it has")
         return found[0]
 
 
@@ -198,4 +200,4 @@ def removable(namespace: str) -> list[Obj]:
 
 
 def _counted(count: int, kind: Kind) -> str:
-    return f"{count or 'no'} {kind.kind}{'' if count == 1 else 's'}"
+    return f"{count or 'no'} {kind.kind if count == 1 else kind.several}"

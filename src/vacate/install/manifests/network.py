@@ -52,6 +52,8 @@ def policy_of(name: str, ingress: list[Obj], settings: Settings) -> Obj:
     marks = labels(name.removeprefix("vacate-"))
     dns = [{"port": 53, "protocol": protocol} for protocol in ("UDP", "TCP")]
     servers = [{"port": port, "protocol": "TCP"} for port in (443, 6443)]
+    # API servers store no empty list: with one, each apply would be a change.
+    allowed = {"ingress": ingress} if ingress else {}
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
@@ -59,7 +61,7 @@ def policy_of(name: str, ingress: list[Obj], settings: Settings) -> Obj:
         "spec": {
             "podSelector": {"matchLabels": marks},
             "policyTypes": ["Ingress", "Egress"],
-            "ingress": ingress,
+            **allowed,
             "egress": [{"ports": [*dns, *servers]}],
         },
     }

@@ -147,8 +147,8 @@ async def _check_requests_readable(client: Client, interceptors: Sequence[Interc
             await client.list(kind, namespace, ListOptions(limit=1))
         except NotFound:
             raise ConfigError(
-                f"this cluster does not serve {kind.kind}s: the feature gate {kind.gate} is off, "
-                "or the resource definition is not installed"
+                f"this cluster serves no {kind.several} ({kind.api_version}): install Vacate with "
+                f"`vacate install --image IMAGE`, or open its feature gate {kind.gate}"
             ) from None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
+from dataclasses import replace
 
 from vacate.api.types.core import Pod
 from vacate.api.types.policy import PodDisruptionBudget
@@ -18,7 +19,7 @@ from vacate.views.budgets import (
     would_refuse,
 )
 from vacate.views.model import Explanation, Remedy
-from vacate.views.phrases import advice, ahead, command_line, sentence
+from vacate.views.phrases import NOT_INSTALLED, advice, ahead, command_line, sentence
 from vacate.views.turns import TurnState, TurnView
 
 
@@ -70,6 +71,13 @@ def explain_unrequested(
 
 
 REQUEST_IT = "Request its eviction."
+
+
+def without_vacate(explanation: Explanation, program: str) -> Explanation:
+    """The explanation on a cluster that cannot take a request for the pod."""
+    install = Remedy("Install Vacate.", f"{program} install --image IMAGE --wait")
+    ways = [one for one in explanation.remedies if one.text != REQUEST_IT]
+    return replace(explanation, next=(*explanation.next, NOT_INSTALLED), remedies=(*ways, install))
 
 
 def _ways_past(
