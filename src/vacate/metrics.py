@@ -227,7 +227,7 @@ class Metrics:
 
 
 class Unmeasured(Metrics):
-    """The same where nobody reads them, as in a plan: nothing is kept, which takes a twentieth of it."""
+    """The same where nobody reads them, as in most simulations: nothing is kept."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -161,7 +161,7 @@ def run(command: Command, way: Way, meanwhile: Callable[[World, Obj], Awaitable[
             )
             assert counted == 1
 
-    in_world(body, **way.settings)
+    in_world(body, measured=True, **way.settings)
 
 
 @pytest.mark.parametrize("way", WAYS)

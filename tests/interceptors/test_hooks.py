@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from vacate.eviction.records.reader import recorded_stage
 from vacate.features import parse_feature_gates
 from vacate.interceptors.hooks.names import HOOKS_INTERCEPTOR, ON_FAILURE, TARGET, TIMEOUT
 from vacate.sdk import EVACUATION, TurnResult
-from vacate.testing import SimulatedCluster, simulate
+from vacate.testing import ONE_NODE, SimulatedCluster, simulate
 
 pytestmark = [pytest.mark.sim, pytest.mark.thorough(beyond=2)]
 
@@ -72,7 +73,7 @@ def test_calls_and_hooks_are_counted() -> None:
         assert value("vacate_hooks_ended_total", {"hook": "http", "result": "completed"}) == 2
         assert value("vacate_hooks_ended_total", {"hook": "http", "result": "failed"}) == 1
 
-    simulate(body)
+    simulate(body, settings=replace(ONE_NODE, measured=True))
 
 
 def test_an_evacuation_runs_the_same_hook() -> None:

@@ -168,7 +168,7 @@ def test_a_daemonset_pod_goes_past_a_request_that_the_server_has_and_that_is_on_
             return await super().handle(link, server, request)
 
     async def main(sim: Sim) -> None:
-        async with World(sim, WorldSettings(gates=GATES)) as world:
+        async with World(sim, WorldSettings(gates=GATES, measured=True)) as world:
             place = SimulatedPlace(world)
             world.network.audit = Watching()
             await run_case(place, case)

@@ -121,7 +121,6 @@ class _Drain:
             latency=(0.0, 0.0),
             disk=(0.0, 0.0),
             event_buffer=0,
-            measured=False,
             gates=gates_for(snapshot, options.spec),
         )
         self._world = World(sim, settings)

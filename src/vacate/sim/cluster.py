@@ -73,7 +73,7 @@ class WorldSettings:
     limits: Limits = field(default_factory=Limits)  # the administrator's, for every eviction request
     force_guard: Guard = field(default_factory=Guard)  # against deletions that leave processes behind
     event_buffer: int = BUFFER  # 0 where nobody reads Events
-    measured: bool = True  # False where nobody reads metrics
+    measured: bool = False  # True where metrics are read: to keep them is a fifth of what a start takes
     retention: Retention | None = None  # None keeps all history, so that invariants can be checked on it
     chances: RequestFaultRates = field(
         default_factory=RequestFaultRates

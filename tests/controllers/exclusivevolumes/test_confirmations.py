@@ -541,4 +541,4 @@ def test_two_pods_that_run_with_a_volume_on_two_nodes_are_reported_on_both(start
         await world.sim.clock.sleep(5)
         assert counted() == 0
 
-    in_world(body)
+    in_world(body, measured=True)

@@ -296,7 +296,7 @@ def test_pods_left_at_the_deadline_are_deleted_where_that_is_wanted() -> None:
         assert status(world)["nodes"][0]["forcedPods"] == ["default/p"]
         assert world.server.metrics.registry.get_sample_value(*DELETED) == 1
 
-    in_world(body)
+    in_world(body, measured=True)
 
 
 def test_a_replaced_node_is_left_alone() -> None:

@@ -72,7 +72,7 @@ def test_a_lease_is_renewed_in_time_by_one_write_each(sim_seed: int) -> None:
         age = world.sim.clock.now() - parse_time(lease["spec"]["renewTime"])
         assert age.total_seconds() < 10.5
 
-    on_nodes(body, sim_seed)
+    on_nodes(body, sim_seed, measured=True)
 
 
 def requests(world: World) -> float:

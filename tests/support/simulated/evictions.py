@@ -42,8 +42,8 @@ DRAIN = "drain.example.com"
 
 
 def in_eviction_cluster(body: Body, seed: int = 0, **settings: Any) -> str:
-    """Run the body in a cluster with the eviction request controller."""
-    return in_world(body, seed, **settings)
+    """Run the body in a cluster with the eviction request controller, which counts what it answers."""
+    return in_world(body, seed, measured=True, **settings)
 
 
 def on_simulated_cluster(body: Body, seed: int = 0, **settings: Any) -> str:

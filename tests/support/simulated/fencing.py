@@ -163,7 +163,11 @@ def fenced(
     async def main(sim: Sim) -> None:
         others = [one for one in CONTROLLERS if one.component in beside_it]
         settings = WorldSettings(
-            nodes=nodes, evictions=others, chances=chances or RequestFaultRates(), skews=skews or {}
+            nodes=nodes,
+            evictions=others,
+            chances=chances or RequestFaultRates(),
+            skews=skews or {},
+            measured=True,
         )
         async with World(sim, settings) as world:
             agents = SimulatedAgents(lambda: world.pool, sim.clock, dict(behaviours or {}))
