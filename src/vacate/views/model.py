@@ -89,14 +89,14 @@ class Explanation:
 
     @property
     def all_happened(self) -> tuple[str, ...]:
-        """What has happened, with the refusals: their messages unless they have been said."""
+        """What has happened, with the refusals: their messages unless they are in it."""
 
-        said = [text.removeprefix("The eviction was refused: ").rstrip(".") for text in self.happened]
+        shown = [text.removeprefix("The eviction was refused: ").rstrip(".") for text in self.happened]
 
         def known(one: Refusals) -> bool:
             # An Event ends with the command that helps, which is among the remedies.
-            told = one.message.rstrip(".")
-            return not told or any(told in text or told.startswith(text) for text in said)
+            message = one.message.rstrip(".")
+            return not message or any(message in text or message.startswith(text) for text in shown)
 
         times = (f"{one}." if known(one) else f"{one}: {sentence(one.message)}" for one in self.refusals)
         return (*self.happened, *times)
