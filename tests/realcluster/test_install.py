@@ -17,11 +17,13 @@ from support.realcluster.installation import Installation, installing
 from vacate.api.installednames import MUTATING
 from vacate.api.kinds import EVACUATIONS, NODEMAINTENANCES
 from vacate.api.kinds import EVICTIONREQUESTS as KIND
+from vacate.clock import SystemClock
 from vacate.crds.definition import definition, definition_for, definitions
 from vacate.errors import ConfigError
 from vacate.install import Monitoring, Settings, objects
 from vacate.install.apply.requests import existing
 from vacate.install.apply.uninstaller import removable
+from vacate.install.check.reader import InstallationCheck
 from vacate.install.objectkinds import kind_of, path_of
 
 pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("labs")]
@@ -82,6 +84,8 @@ async def test_uninstalling_keeps_requests_and_says_so(place: Installation) -> N
     assert any("kept, with 1 EvictionRequest; --crds" in line for line in output)
     path = KIND.object_path(made["metadata"]["name"], "default")
     (await place.arm.call("GET", path)).ok()
+    found = await InstallationCheck(place.client, SystemClock(), "default", "vacate").findings()
+    assert "Vacate is not installed in this cluster" in [one.text for one in found]
     output = await place.uninstall(definitions=True)
     assert any("goes, with 1 EvictionRequest" in line for line in output)
 

@@ -172,8 +172,14 @@ class InstallationCheck:
         return next(iter([*named, *leases]), DEFAULT_NAMESPACE)
 
     async def _absent(self) -> bool:
+        """Also where the definitions have stayed when all else was removed, as Helm leaves them."""
+        if self._configurations or any(one.spec.holder_identity for one in self._leases or ()):
+            return False
         unserved = [one for one in DECLARATIONS if not await self._client.serves(one.kind)]
-        return len(unserved) == len(DECLARATIONS) and not self._configurations and not self._leases
+        if len(unserved) == len(DECLARATIONS):
+            return True
+        there = await together(map(self._there, await self._expected()))
+        return all(one is False for one in there)
 
     async def _all(self, *checks: tuple[str, Callable[[], Awaitable[Finding]]]) -> list[Finding]:
         return await together(self._guarded(name, check) for name, check in checks)
