@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 import pytest
@@ -11,9 +11,10 @@ import pytest
 from vacate.api.types import Deployment, HorizontalPodAutoscaler, ObjectMeta, Pod, PodDisruptionBudget
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.policy import PodDisruptionBudgetSpec
+from vacate.controllers.nodemaintenance.attempts import RememberedRefusals
 from vacate.eviction.records.history import PastTurn, TurnResult, write_history
 from vacate.kube.workloads import Workload
-from vacate.maintenance.blockers import blocking, budget_remedy
+from vacate.maintenance.blockers import blocking, budget_remedy, from_refusal
 from vacate.views.budgets import budget_remedies
 
 pytestmark = pytest.mark.unit
@@ -122,6 +123,10 @@ def test_an_opt_in_for_prepared_pods_is_proposed_for_prepared_pods_only(
     assert (PREPARED in held.remedy) == (result == "completed")
 
 
+RefusedFor = tuple[
+    Pod, EvictionRequest, Sequence[PodDisruptionBudget], Sequence[Pod], Workload | None
+]  # what a refusal is explained from
+APP = {"app": "web"}
 OWNED = {"kind": "ReplicaSet", "name": "my-web-5d9f", "controller": True}
 RECREATE = {"strategy": {"type": "Recreate"}}
 NO_SURGE = {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}}
@@ -248,3 +253,26 @@ def test_another_turn_is_no_remedy_where_the_workload_has_to_change(
     assert held.remedies[0].command.startswith(command)
     retried = [one for one in held.remedies if one.command.startswith("vacate retry")]
     assert bool(retried) is (not spec)
+
+
+def test_remembered_refusals_are_what_they_would_be_now() -> None:
+    def refused(message: str) -> EvictionRequest:
+        return msgspec.convert({"metadata": {"name": "u"}, "status": {"message": message}}, EvictionRequest)
+
+    healed = msgspec.structs.replace(_in_shop(), status=_budget(3, 1, 1).status)
+    waiting = msgspec.structs.replace(_pod({}), metadata=ObjectMeta(name="w", namespace="shop", labels=APP))
+    asked: list[RefusedFor] = [
+        (_pod(MOVED), refused("no"), [_in_shop()], [], None),
+        (_pod({}), refused("no"), [_in_shop()], [], None),
+        (_pod({}), refused("no"), [_in_shop()], [], _workload({}, OPTED_OUT)),
+        (_pod({}), refused("no"), [_in_shop()], [], _workload(RECREATE)),
+        (_pod({}), refused("no"), [healed], [], None),
+        (_pod({}), refused("no"), [healed], [waiting], None),
+        (_pod({}), refused("no"), [], [waiting], None),
+        (_pod({}), refused("by a webhook"), [], [waiting], None),
+    ]
+    remembered = RememberedRefusals()
+    for one in asked:
+        assert remembered.blocker(*one) == from_refusal(*one)
+        assert remembered.blocker(*one) is remembered.blocker(*one)
+    assert len({str(from_refusal(*one)) for one in asked}) == len(asked), "each says something else"

@@ -55,7 +55,10 @@ def deciding(found: Iterable[R]) -> R | None:
     Evictions that were failed as invalid, such as a second one of a pod. Of requests for pods that had
     one name after the other, those for the pod of the last one count.
     """
-    those = sorted(found, key=order)
+    those = list(found)
+    if len(those) < 2:  # almost always, and for each pod at each look at its node
+        return those[0] if those else None
+    those.sort(key=order)
     those = [one for one in those if one.pod_uid == those[-1].pod_uid]
     going = [one for one in those if not one.complete]
     begun = [one for one in going if not _is_unbegun(one)]

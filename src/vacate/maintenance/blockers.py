@@ -186,6 +186,32 @@ def from_pin(
     return replace(by_budget, kind="RequestPinned", name=meta.name, message=cut(text), since=began)
 
 
+def from_refusal(
+    pod: Pod,
+    request: EvictionRequest,
+    budgets: Sequence[PodDisruptionBudget],
+    unscheduled: Sequence[Pod],
+    workload: Workload | None,
+) -> Blocker:
+    """A pod whose eviction was refused."""
+    meta = pod.metadata
+    found = covering(budgets, meta.namespace, meta.labels)
+    why = plain(request.status.message, 600) or "the eviction was refused"
+    by = refusal_of(why)
+    if by.name:  # a webhook, a policy or a missing right, whatever budgets allow
+        return _refused_by(pod, "EvictionRefused", why, by)
+    if not found:
+        text = f"look at pod {meta.name} and the webhooks on evictions"
+        return blocker(pod, "EvictionRefused", why, [Remedy(text, explain_command(pod))], sentence=text)
+    return from_budgets(pod, found, request, unscheduled, workload)
+
+
+RefusalBlocker = Callable[
+    [Pod, EvictionRequest, Sequence[PodDisruptionBudget], Sequence[Pod], Workload | None], Blocker
+]
+"""`from_refusal`, or what remembers its answers."""
+
+
 def blocking(
     pod: Pod,
     request: EvictionRequest | None,
@@ -193,6 +219,7 @@ def blocking(
     now: dt.datetime,
     unscheduled: Callable[[str], Sequence[Pod]] = lambda _: (),
     workload: Callable[[Pod], Workload | None] = lambda _: None,
+    refusal: RefusalBlocker = from_refusal,
 ) -> Blocker | None:
     """What holds a pod whose eviction is requested, or that is terminating; None while it moves on.
 
@@ -226,7 +253,7 @@ def blocking(
         )
     failed = request.status.pod_eviction_status
     if stage in (Stage.EVICTING, Stage.BLOCKED) and failed is not None and failed.failed_api_eviction_counter:
-        return _refused(pod, request, budgets, unscheduled(pod.metadata.namespace), workload(pod))
+        return refusal(pod, request, budgets, unscheduled(pod.metadata.namespace), workload(pod))
     return None
 
 
@@ -272,25 +299,6 @@ def _unplaced(
     if _NOT_CREATED in message:
         return _refused_by(pod, "Replacement", message, refusal_of(message)._replace(name=active))
     return None
-
-
-def _refused(
-    pod: Pod,
-    request: EvictionRequest,
-    budgets: Sequence[PodDisruptionBudget],
-    unscheduled: Sequence[Pod],
-    workload: Workload | None,
-) -> Blocker:
-    meta = pod.metadata
-    found = covering(budgets, meta.namespace, meta.labels)
-    why = plain(request.status.message, 600) or "the eviction was refused"
-    by = refusal_of(why)
-    if by.name:  # a webhook, a policy or a missing right, whatever budgets allow
-        return _refused_by(pod, "EvictionRefused", why, by)
-    if not found:
-        text = f"look at pod {meta.name} and the webhooks on evictions"
-        return blocker(pod, "EvictionRefused", why, [Remedy(text, explain_command(pod))], sentence=text)
-    return from_budgets(pod, found, request, unscheduled, workload)
 
 
 def from_budgets(

@@ -19,6 +19,7 @@ from vacate.api.types.nodemaintenance import (
 )
 from vacate.eviction.model import Limits
 from vacate.kube.workloads import Workload
+from vacate.maintenance.blockers import RefusalBlocker, from_refusal
 from vacate.maintenance.turns import Turn
 
 ACTIVE = (DRAINING, BLOCKED)
@@ -55,6 +56,7 @@ class MaintenanceInputs:
     unwritten: Callable[[Pod], str] = lambda _: ""  # what its eviction needs, by any controller
     unscheduled: Callable[[str], Sequence[Pod]] = lambda _: ()  # pods of a namespace that have no node
     workload: Callable[[Pod], Workload | None] = lambda _: None  # of a pod, where that is known
+    refusal: RefusalBlocker = from_refusal
 
     others: Sequence[Turn] = ()  # the nodes that other maintenances drain now
     limits: Limits = field(default_factory=Limits)  # of the installation
@@ -65,7 +67,8 @@ class MaintenanceInputs:
     def dated(self, blocker: Blocker, now: dt.datetime) -> Blocker:
         """The blocker with the time since when it blocks: as it says itself, or since it is reported."""
         since = blocker.since or self.since.get(blocker_key(blocker), now)
-        return replace(blocker, since=min(since, now).replace(microsecond=0))
+        since = min(since, now).replace(microsecond=0)
+        return blocker if since == blocker.since else replace(blocker, since=since)
 
 
 @dataclass(slots=True)

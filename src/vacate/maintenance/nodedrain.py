@@ -136,7 +136,7 @@ def _held(
 ) -> Blocker | None:
     """What holds a pod that is to be evicted; None while it moves on."""
     uid, budgets = pod.metadata.uid, () if pod.terminating else around.budgets(pod)
-    held = blocking(pod, request, budgets, now, around.unscheduled, around.workload)
+    held = blocking(pod, request, budgets, now, around.unscheduled, around.workload, around.refusal)
     if held is None:
         plan.wake(next_report(pod, request))
     if pod.terminating:

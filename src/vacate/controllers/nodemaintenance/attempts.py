@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from vacate.api.types import Pod
+from vacate.api.types import Pod, PodDisruptionBudget
 from vacate.api.types.evictionrequest import EvictionRequest
 from vacate.api.types.nodemaintenance import Blocker
+from vacate.kube.workloads import Workload
+from vacate.maintenance.blockers import from_refusal
 from vacate.runtime.reconcile import MAX_RETRY_SECONDS
 
 CACHE_LAG = dt.timedelta(seconds=MAX_RETRY_SECONDS)
@@ -31,6 +33,38 @@ class Attempt:
     request: EvictionRequest | None = None
 
 
+class RememberedRefusals:
+    """What holds the pods whose evictions were refused: it is worked out anew where anything of it changed.
+
+    Most of them are as they were when their node was last looked at, which each change of a pod leads to.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[tuple[object, ...], Blocker]] = {}  # by the UID of the pod
+
+    def blocker(
+        self,
+        pod: Pod,
+        request: EvictionRequest,
+        budgets: Sequence[PodDisruptionBudget],
+        unscheduled: Sequence[Pod],
+        workload: Workload | None,
+    ) -> Blocker:
+        """As `from_refusal`; objects of a cache are compared by identity first."""
+        asked = (pod, request, tuple(budgets), tuple(unscheduled), workload)
+        before = self._known.get(pod.metadata.uid)
+        if before is not None and before[0] == asked:
+            return before[1]
+        made = from_refusal(pod, request, budgets, unscheduled, workload)
+        self._known[pod.metadata.uid] = asked, made
+        return made
+
+    def keep(self, uids: set[str]) -> None:
+        """Forget all other pods."""
+        for uid in self._known.keys() - uids:
+            del self._known[uid]
+
+
 @dataclass(slots=True)
 class WriteAttempts:
     """What this process remembers of one maintenance. Losing it costs a few requests, and nothing else."""
@@ -49,6 +83,7 @@ class WriteAttempts:
     blockers: list[Blocker] | None = None  # all that were reported last; a status has only the first
     claimed: set[str] = field(default_factory=set)  # the nodes that carried the claim at the last look
     empty: set[str] = field(default_factory=set)  # nodes on which the API server has shown no pods left
+    refusals: RememberedRefusals = field(default_factory=RememberedRefusals)
 
     def due(self, pod: Pod, now: dt.datetime) -> dt.datetime | None:
         """When the pod may be requested again; None where at once."""
@@ -114,6 +149,7 @@ class WriteAttempts:
 
     def keep(self, uids: set[str]) -> None:
         """Forget all other pods."""
+        self.refusals.keep(uids)
         self.by_pod = {uid: one for uid, one in self.by_pod.items() if uid in uids}
         self.evictions = {uid: one for uid, one in self.evictions.items() if uid in uids}
 

@@ -19,6 +19,8 @@ K = TypeVar("K", bound=Hashable)
 
 async def for_each(items: Sequence[T], do: Callable[[T], Awaitable[R]]) -> list[R]:
     """Some side by side. Where some fail the others are finished first; the first failure is raised."""
+    if not items:
+        return []
     slots = asyncio.Semaphore(SIDE_BY_SIDE)
 
     async def one(item: T) -> R:

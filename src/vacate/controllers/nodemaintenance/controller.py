@@ -229,6 +229,7 @@ class NodeMaintenances:
             unwritten=self._view.unwritten,
             unscheduled=self._view.unscheduled,
             workload=self._view.workloads.of,
+            refusal=attempts.refusals.blocker,
             others=self._view.turns(maintenance.metadata.name, self._begun),
             limits=self._deps.limits,
             node_count=len(self._view.nodes.reader.list()) if self._deps.limits.draining_nodes else 0,

@@ -9,6 +9,7 @@ import contextlib
 from collections.abc import Sequence
 
 from vacate.api.kinds import NODEMAINTENANCES, NODES, PODS
+from vacate.api.objects import Obj
 from vacate.api.options import ListOptions
 from vacate.api.types import Node, Pod
 from vacate.api.types.nodemaintenance import NodeMaintenance
@@ -66,16 +67,17 @@ class MaintenanceWriter:
         refused: dict[str, str] = {}
         meta, taint = maintenance.metadata, wants_taint(maintenance)
 
-        async def one(node: Node) -> None:
-            patch = claim_patch(node, meta.name, meta.uid, taint=taint, known=self._view.exists)
-            if patch is None:
-                return
+        async def one(change: tuple[Node, Obj]) -> None:
+            node, patch = change
             with remembered(refused, node.metadata.name):
                 await self._deps.client.patch(NODES, node.metadata.name, patch)
                 if not node.spec.unschedulable:
                     self._deps.recorder.record(events.node_cordoned(node, meta.name))
 
-        await for_each(nodes, one)
+        # Mostly none: a maintenance is planned anew for each change of a pod, with all of its nodes.
+        known = self._view.exists
+        patches = [(one, claim_patch(one, meta.name, meta.uid, taint=taint, known=known)) for one in nodes]
+        await for_each([(node, patch) for node, patch in patches if patch is not None], one)
         return refused
 
     async def release(self, name: str, nodes: Sequence[Node]) -> dict[str, str]:
@@ -125,8 +127,12 @@ class MaintenanceWriter:
             with remembered(refused, node.metadata.name):
                 await self._show(newest, self._phases(newest))
 
-        await for_each(nodes, one)
+        await for_each([node for node in nodes if self._is_news(node)], one)
         return refused
+
+    def _is_news(self, node: Node) -> bool:
+        newest = self._view.node(node.metadata.name) or node
+        return node_conditions_patch(newest, self._phases(newest), self._deps.clock.now()) is not None
 
     async def _show(self, node: Node, phases: Sequence[str]) -> None:
         patch = node_conditions_patch(node, phases, self._deps.clock.now())
