@@ -157,7 +157,7 @@ def test_what_ends_a_program_is_raised_when_its_block_ends(cluster: ClusterProce
     def has_ended() -> bool:
         return all(one.name != "interceptors" for one in threading.enumerate())
 
-    with pytest.raises(ConfigError, match="does not serve Evacuations"), cluster.program(never):
+    with pytest.raises(ConfigError, match="this cluster serves no Evacuations"), cluster.program(never):
         cluster.until(has_ended)
     with pytest.raises(TimeoutError, match=r"still 0 after 0\.1 s"):
         cluster.until(lambda: 0, timeout=0.1)
@@ -248,7 +248,7 @@ def test_a_cluster_without_the_api_is_a_clear_error(tmp_path: Path) -> None:
 
     gate = "--feature-gates=EvictionRequestAPI=false"
     with running_cluster(tmp_path / "dir", gate, "--nodes", "0") as bare:
-        with pytest.raises(ConfigError, match="this cluster does not serve EvictionRequests"):
+        with pytest.raises(ConfigError, match="this cluster serves no EvictionRequests"):
             asyncio.run(main(bare.kubeconfig))
         with bare.requester() as one:
             bare.https().create(PODS, pod("web"))

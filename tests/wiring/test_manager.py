@@ -94,7 +94,7 @@ async def beside(
 
 def apart(body: Body, **settings: Any) -> None:
     """A cluster without a controller inside."""
-    in_world(body, nodes=0, controllers=(), evictions=(), **settings)
+    in_world(body, nodes=0, controllers=(), evictions=(), measured=True, **settings)
 
 
 class Dating:

@@ -232,9 +232,10 @@ def test_a_cluster_without_the_api(tmp_path: Path) -> None:
         bare = Lab(cluster)
         containers = [{"name": "main", "image": "app:1"}]
         bare.https.create(PODS, {"metadata": {"name": "web"}, "spec": {"containers": containers}})
-        about_requests = [words for words in COMMANDS.values() if words[0] != "drain"]
+        about_requests = [words for words in COMMANDS.values() if words[0] not in ("drain", "explain")]
         for arguments in (*about_requests, ("evict", "web", "web"), ("cancel", "web", "--override")):
             assert "this cluster serves no EvictionRequests" in one_line(bare.vacate(*arguments))
+        assert "Install Vacate." in bare.vacate("explain", "web").out
 
 
 def test_a_drain_on_a_cluster_without_nodemaintenances_names_them(tmp_path: Path) -> None:
