@@ -175,8 +175,13 @@ def _carry_out(page: Page, word: str, question: str) -> None:
 
 def _verdict(page: Page, pattern: str) -> None:
     """Wait until the page says so."""
+    from playwright.sync_api import TimeoutError as NotShown  # it is not always installed
+
     headline = page.get_by_role("heading", level=1)
-    headline.filter(has_text=re.compile(pattern)).wait_for()
+    try:
+        headline.filter(has_text=re.compile(pattern)).wait_for()
+    except NotShown as error:
+        raise AssertionError(f"{pattern}: {page.url} says {headline.all_inner_texts()}") from error
 
 
 @contextmanager
